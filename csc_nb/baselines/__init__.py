@@ -1,5 +1,6 @@
 """Baselines: the methods that every paper compares with. Names are imported on first use, as in `csc_nb`."""
 from importlib import import_module as _import
+from importlib.util import find_spec as _find
 
 
 def _names():
@@ -11,6 +12,7 @@ def _names():
 
 
 def __getattr__(name):
+    if not name.startswith("_") and _find(f"{__name__}.{name}"): return _import(f"{__name__}.{name}")
     module = None if name.startswith("_") else _names().get(name)
     if module is None: raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(_import(module), name)

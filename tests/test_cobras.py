@@ -1,0 +1,147 @@
+"""COBRAS: the two steps, the dialogue, and what it promises when the answers are right."""
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score as ari, pairwise_distances
+
+from csc_nb import cobras as cb
+from csc_nb.cobras import COBRAS
+from csc_nb.oracles import NoisyOracle
+
+
+def rings(n=90, seed=0):
+    rng = np.random.default_rng(seed); y = np.arange(n) % 3; t = 2*np.pi*rng.random(n)
+    return np.c_[np.cos(t), np.sin(t)]*(1 + 2*y)[:, None] + .15*rng.normal(size=(n, 2)), y
+
+
+def run(gen, answer):
+    asked = []
+    try:
+        q = next(gen)
+        while True:
+            asked.append(q); q = gen.send(answer(q))
+    except StopIteration as end: return end.value, asked
+
+
+def oracle(y, **kw): return NoisyOracle(y, random_state=0, **kw)
+
+
+def test_kernel_equals_its_python_twin():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        Z, U = rng.normal(size=(20, 3)), rng.random((3, 4))
+        np.testing.assert_array_equal(cb._kmeans(Z, 4, U, 50), cb._kmeans.py_func(Z, 4, U, 50))
+
+
+def test_cut_covers_and_is_local_optimum():
+    X, _ = rings(); space = cb.VectorSpace(X)
+    lab = space.cut(np.arange(len(X)), 5, np.random.default_rng(0))
+    C = np.array([X[lab == c].mean(0) for c in range(5)])
+    np.testing.assert_array_equal(((X[:, None] - C)**2).sum(2).argmin(1), lab)
+
+
+@pytest.mark.parametrize("make", [cb.VectorSpace, lambda X: cb.DistanceSpace(pairwise_distances(X))])
+def test_split_keeps_every_row_and_only_speaks_with_askable_ones(make):
+    X, _ = rings(); space = make(X)
+    for seed in range(10):
+        rng = np.random.default_rng(seed); may = rng.random(len(X)) < .1; may[0] = True
+        whole = space.make(np.arange(len(X)), may)
+        parts = cb.split(space, whole, 8, may, rng)
+        np.testing.assert_array_equal(np.sort(np.concatenate([p.rows for p in parts])), np.arange(len(X)))
+        assert all(may[p.rep] and p.rep in p.rows and may[p.askable].all() for p in parts)
+
+
+def test_representative_is_nearest_askable_row():
+    X, _ = rings(); may = np.zeros(len(X), bool); may[[3, 8, 20]] = True
+    s = cb.VectorSpace(X).make(np.arange(len(X)), may)
+    assert s.rep == [3, 8, 20][np.argmin(((X[[3, 8, 20]] - X.mean(0))**2).sum(1))]
+
+
+def test_merge_reuses_answers_and_finds_the_classes():
+    for seed in range(100):
+        rng = np.random.default_rng(seed); S = int(rng.integers(2, 14)); lab = rng.integers(0, 4, S)
+        D = pairwise_distances(rng.normal(size=(S, 2))); truth = lambda i, j: 1 if lab[i] == lab[j] else -1
+        known = {(i, j): truth(i, j) for i in range(S) for j in range(i+1, S) if rng.random() < .3}; given = set(known)
+        out, asked = run(cb.merge([[s] for s in range(S)], list(range(S)), D, known, cb.asking(known)), lambda q: truth(q.a, q.b))
+        assert sorted(map(sorted, out)) == sorted(np.flatnonzero(lab == c).tolist() for c in np.unique(lab))
+        assert len({q.key for q in asked}) == len(asked) and not given & {q.key for q in asked}
+
+
+def test_cluster_table_against_loops():
+    rng = np.random.default_rng(0); S, C = 9, 4
+    lab = np.r_[np.arange(C), rng.integers(0, C, S-C)]; D = pairwise_distances(rng.normal(size=(S, 2)))
+    V = np.triu(rng.integers(-1, 2, (S, S)), 1).astype(np.int8); V = V + V.T
+    near, no, yes = cb._cluster_table(lab, D, V, C)
+    for a in range(C):
+        for b in range(C):
+            A, B = np.flatnonzero(lab == a), np.flatnonzero(lab == b)
+            assert near[a, b] == D[np.ix_(A, B)].min() and no[a, b] == (V[np.ix_(A, B)] == -1).sum() and yes[a, b] == (V[np.ix_(A, B)] == 1).sum()
+
+
+def test_full_dialogue_ends_with_the_truth():
+    X, y = rings(36)
+    est = COBRAS(random_state=0).fit(X, oracle=oracle(y), budget=None)
+    assert ari(y, est.labels_) == 1 and est.ask() is None and est.n_queries_ < 36*35/2
+
+
+def test_no_question_twice_and_only_training_rows():
+    X, y = rings(); train = np.arange(0, 60)
+    est = COBRAS(train_indices=train, random_state=1).fit(X, oracle=oracle(y, noise=.1), budget=80)
+    keys = [q.key for q, _ in est.answers_]
+    assert len(set(keys)) == len(keys) and max(max(k) for k in keys) < 60
+
+
+def test_mask_of_training_rows_is_the_same():
+    X, y = rings(); mask = np.arange(len(X)) < 60
+    a, b = (COBRAS(train_indices=t, random_state=1).fit(X, oracle=oracle(y), budget=30) for t in (mask, np.arange(60)))
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+
+
+def test_undo_equals_never_asked():
+    X, y = rings()
+    a = COBRAS(random_state=2).fit(X, oracle=oracle(y), budget=25)
+    b = COBRAS(random_state=2).fit(X, oracle=oracle(y), budget=40).undo(15)
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    assert a.ask() == b.ask() and a.objective_history_ == b.objective_history_
+
+
+def test_answers_help():
+    X, y = rings()
+    score = [ari(y, COBRAS(random_state=0).fit(X, oracle=oracle(y), budget=b).labels_) for b in (10, 60, 120)]
+    assert score[2] > .8 and score[2] > score[0]
+
+
+def test_precomputed_finds_the_truth():
+    X, y = rings(45)
+    est = COBRAS(metric="precomputed", random_state=0).fit(pairwise_distances(X), oracle=oracle(y), budget=None)
+    assert ari(y, est.labels_) == 1
+
+
+def test_eager_and_finished_ask_the_same():
+    X, y = rings()
+    a, b = (COBRAS(anytime=w, random_state=0).fit(X, oracle=oracle(y), budget=50) for w in ("eager", "finished"))
+    assert [q for q, _ in a.answers_] == [q for q, _ in b.answers_]
+
+
+def test_start_clusters_shown_before_the_first_merge():
+    X, y = rings()
+    assert COBRAS(random_state=0).fit(X).n_clusters_ == 1 and COBRAS(n_start=4, random_state=0).fit(X).n_clusters_ == 4
+
+
+def test_inertia_only_falls():
+    X, y = rings()
+    h = COBRAS(random_state=0).fit(X, oracle=oracle(y), budget=80).objective_history_
+    assert len(h) > 3 and (np.diff(h) <= 1e-9).all()
+
+
+def test_unsure_and_equal_rows_end():
+    X, _ = rings(12)
+    assert COBRAS(random_state=0).fit(X, oracle=lambda q: "unsure", budget=None).ask() is None
+    same = np.zeros((10, 2))
+    est = COBRAS(random_state=0).fit(same, oracle=oracle(np.arange(10) % 2), budget=None)
+    assert est.ask() is None and est.n_clusters_ == 1
+
+
+@pytest.mark.parametrize("kw, text", [(dict(train_indices=[0, 500]), "first is 500"), (dict(train_indices=[.5]), "row numbers"), (dict(metric="cosine"), "precomputed"),
+                                      (dict(metric="precomputed"), "square"), (dict(anytime="never"), "eager")])
+def test_errors_say_what_to_do(kw, text):
+    with pytest.raises(ValueError, match=text): COBRAS(**kw).start(rings()[0])

@@ -1,0 +1,298 @@
+"""k-means with links: brute force, monotone objectives, errors, seeds, agreement with the usual package when it is there."""
+import importlib.util, os, subprocess, sys, warnings
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris, load_wine, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score as ari
+from sklearn.mixture import GaussianMixture
+from sklearn.preprocessing import StandardScaler
+
+from csc_nb import baselines
+from csc_nb.baselines import kmeans as km
+from csc_nb.constraints import Constraints
+from csc_nb.metrics import constraint_accuracy
+
+IRIS, Y = StandardScaler().fit_transform(load_iris().data), load_iris().target
+FAMILY = ["COPKMeans", "PCKMeans", "MPCKMeans", "CVQE", "LCVQE", "SeededKMeans", "ConstrainedKMeans", "ConstrainedEM"]
+CLEAN = Constraints.from_labels(Y, n=100, random_state=0)
+NOISY = Constraints.from_labels(Y, n=100, noise=.15, random_state=0)
+
+
+def make(name, K=3, **kw): return getattr(baselines, name).for_comparison(n_clusters=K, random_state=0).set_params(n_init=2, **kw)
+
+
+def test_names_are_found_lazily():
+    assert {"COPKMeans", "MPCKMeans", "ITML"} <= set(dir(baselines))
+    with pytest.raises(AttributeError, match="NoSuchThing"): baselines.NoSuchThing
+
+
+def test_import_has_no_side_effects():
+    code = ("import numpy as np, warnings; s, f, r = np.geterr(), list(warnings.filters), np.random.get_state()[1].tolist(); "
+            "import csc_nb.baselines.kmeans, csc_nb.baselines.metric; "
+            "assert np.geterr() == s and np.random.get_state()[1].tolist() == r; "
+            "mine = [w for w in warnings.filters if w not in f and 'csc_nb' in str(w)]; assert not mine, mine")
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_fitting_leaves_global_state_alone():
+    before, state = np.geterr(), np.random.get_state()[1].copy()
+    for name in FAMILY: make(name).fit(IRIS, constraints=NOISY)
+    assert np.geterr() == before and (np.random.get_state()[1] == state).all()
+
+
+@pytest.mark.parametrize("name", FAMILY)
+@pytest.mark.parametrize("c", [None, CLEAN, NOISY], ids=["none", "clean", "noisy"])
+def test_objective_never_rises(name, c):
+    h = np.array(make(name).fit(IRIS, constraints=c).objective_history_)
+    assert (np.diff(h) <= 1e-9*abs(h[0])).all()
+
+
+@pytest.mark.parametrize("kw", [dict(metric="full"), dict(metric="diagonal"), dict(shared=True), dict(metric="diagonal", shared=True), dict(reg=.05), dict(w=5.)], ids=str)
+def test_mpck_variants_fall_and_have_their_shape(kw):
+    m = make("MPCKMeans", **kw).fit(IRIS, constraints=NOISY)
+    h = np.array(m.objective_history_)
+    assert (np.diff(h) <= 1e-9*abs(h[0])).all()
+    A = m.metrics_
+    assert np.linalg.eigvalsh(A).min() > 0
+    if kw.get("metric") == "diagonal": assert np.abs(A - A*np.eye(4)).max() == 0
+    if kw.get("shared"): np.testing.assert_allclose(A, A[:1].repeat(len(A), 0))
+
+
+@pytest.mark.parametrize("name", ["CVQE", "LCVQE"])
+def test_polishing_lowers_the_objective(name):
+    C = km.start_centres(IRIS, CLEAN.must, 3, "neighbourhoods", 0, np.random.RandomState(0))
+    plain, fine = (make(name, init=C, polish=p).fit(IRIS, constraints=NOISY).objective_history_[-1] for p in (False, True))
+    assert fine <= plain + 1e-9
+
+
+def test_suspects_are_the_broken_links():
+    for name in FAMILY:
+        m = make(name).fit(IRIS, constraints=NOISY)
+        broken = (m.labels_[NOISY.a] == m.labels_[NOISY.b]) != (NOISY.value > 0)
+        np.testing.assert_array_equal(m.suspects_, np.c_[NOISY.a, NOISY.b, NOISY.value][broken])
+
+
+def test_dont_know_changes_nothing():
+    both = CLEAN.merge(Constraints([0, 5], [60, 110], [0, 0], n_samples=150, value_kind="pm1"))
+    for name in FAMILY:
+        np.testing.assert_array_equal(make(name).fit(IRIS, constraints=both).labels_, make(name).fit(IRIS, constraints=CLEAN).labels_)
+
+
+@pytest.mark.parametrize("name", ["COPKMeans", "PCKMeans", "CVQE", "LCVQE", "SeededKMeans"])
+def test_without_links_it_is_kmeans(name):
+    X, y = make_blobs(200, centers=4, random_state=0)
+    m = make(name, 4).set_params(n_init=10).fit(X)
+    want = KMeans(4, n_init=20, random_state=0).fit(X)
+    assert ari(m.labels_, want.labels_) == 1
+    assert (m.predict(X) == m.labels_).all()
+
+
+def test_em_without_links_is_a_gaussian_mixture():
+    X, _ = make_blobs(400, centers=3, cluster_std=1.5, random_state=2)
+    m = baselines.ConstrainedEM(3, reg=1e-6, tol=1e-10, random_state=0).fit(X)
+    gm = GaussianMixture(3, means_init=m.cluster_centers_, precisions_init=np.linalg.inv(m.covariances_), weights_init=m.weights_, tol=1e-10, max_iter=500, random_state=0).fit(X)      # the same hill
+    assert m.objective_history_[-1] == pytest.approx(-gm.score(X)*len(X), rel=1e-4)
+    np.testing.assert_allclose(np.sort(m.weights_), np.sort(gm.weights_), atol=1e-3)
+
+
+# COP-KMeans ---------------------------------------------------------------------------------------------------------
+
+def brute_cop(X, c, K):
+    best = np.inf
+    for z in product(range(K), repeat=len(X)):
+        z = np.array(z)
+        if ((z[c.a] == z[c.b]) != (c.value > 0)).any(): continue
+        best = min(best, sum(((X[z == k] - X[z == k].mean(0))**2).sum() for k in range(K) if (z == k).any()))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_cop_solves_every_satisfiable_small_case(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(8, 2)), rng.integers(0, 3, 8)
+    c = Constraints.from_labels(y, n=14, random_state=seed)
+    m = baselines.COPKMeans(3, n_init=20, random_state=0).fit(X, constraints=c)
+    assert constraint_accuracy(m.labels_, c) == 1
+    assert m.objective_history_[-1] == pytest.approx(brute_cop(X, c, 3), rel=.15)      # a local minimum, never below the global one
+    assert m.objective_history_[-1] >= brute_cop(X, c, 3) - 1e-9
+
+
+def test_cop_refuses_exactly_the_unsatisfiable(seed=0):
+    rng, seen = np.random.default_rng(seed), set()
+    for _ in range(60):
+        pairs = [(i, j) for i in range(6) for j in range(i) if rng.random() < .55]
+        if not pairs: continue
+        c = Constraints.from_pairs(cannot=pairs, n_samples=6)
+        possible = any(all(z[i] != z[j] for i, j in pairs) for z in product(range(3), repeat=6))
+        seen.add(possible)
+        X = rng.normal(size=(6, 2))
+        if possible: assert constraint_accuracy(baselines.COPKMeans(3, n_init=1, random_state=0).fit(X, constraints=c).labels_, c) == 1
+        else:
+            with pytest.raises(ValueError, match="n_clusters=3"): baselines.COPKMeans(3, n_init=1, random_state=0).fit(X, constraints=c)
+    assert seen == {True, False}
+
+
+def test_cop_names_the_conflict():
+    c = Constraints.from_pairs(must=[(0, 1), (1, 2), (2, 3)], cannot=[(0, 3)], n_samples=150)
+    with pytest.raises(ValueError, match=r"cannot-link \(0, 3\).*0 – 1 – 2 – 3"): baselines.COPKMeans(3).fit(IRIS, constraints=c)
+    with pytest.raises(ValueError, match=r"cannot-link \(0, 3\)"): baselines.ConstrainedEM(3).fit(IRIS, constraints=c)
+    four = Constraints.from_pairs(cannot=[(i, j) for i in range(4) for j in range(i)], n_samples=150)
+    with pytest.raises(ValueError, match="4 groups of rows are pairwise cannot-linked.*Raise n_clusters to 4"): baselines.COPKMeans(3).fit(IRIS, constraints=four)
+
+
+def test_cop_relaxed_keeps_must_links_and_breaks_few():
+    four = Constraints.from_pairs(must=[(0, 1), (1, 2), (50, 51)], cannot=[(0, 2)] + [(i, j) for i in (0, 60, 70, 80) for j in (0, 60, 70, 80) if i < j], n_samples=150)
+    m = baselines.COPKMeans(3, on_conflict="relax", random_state=0).fit(IRIS, constraints=four)
+    z = m.labels_
+    assert z[0] == z[1] == z[2] and z[50] == z[51] and len(m.suspects_) == 2      # (0, 2) and one edge of the clique of four
+
+
+def test_cop_uses_ids_in_its_error():
+    ids = [f"row{i}" for i in range(150)]
+    c = Constraints(["row0", "row1", "row0"], ["row1", "row2", "row2"], [1, 1, -1], ids=ids)
+    with pytest.raises(ValueError, match="row0.*row2"): baselines.COPKMeans(3).fit(IRIS, constraints=c, sample_id=ids)
+
+
+# kernels against formulas ---------------------------------------------------------------------------------------------
+
+def toy(seed=0, n=14, K=3):
+    rng = np.random.default_rng(seed)
+    X, z, C = rng.normal(size=(n, 2)), rng.integers(0, K, n), rng.normal(size=(K, 2))
+    c = Constraints.from_labels(rng.integers(0, K, n), n=30, random_state=seed)
+    return X, z, C, km.links_of(n, c, 1.3), c
+
+
+def loops(X, z, C, c, w, must, cannot):
+    J = 0.
+    for i, j, v in zip(c.a, c.b, c.value):
+        if v > 0 and z[i] != z[j]: J += w*must(i, j)
+        if v < 0 and z[i] == z[j]: J += w*cannot(i, j)
+    return J
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_objectives_against_loops(seed):
+    X, z, C, L, c = toy(seed)
+    d = lambda i, k: ((X[i] - C[k])**2).sum()
+    base = .5*sum(d(i, z[i]) for i in range(len(X)))
+    g = lambda k, l: ((C[k] - C[l])**2).sum()
+    cvqe = base + loops(X, z, C, c, 1.3, lambda i, j: .5*g(z[i], z[j]), lambda i, j: .5*min(g(z[i], l) for l in range(3) if l != z[i]))
+    assert km.cvqe_objective(X, z, C, L) == pytest.approx(cvqe)
+    def far(i, j):
+        f = i if d(i, z[i]) >= d(j, z[i]) else j
+        return .5*min(d(f, l) for l in range(3) if l != z[i])
+    lcvqe = base + loops(X, z, C, c, 1.3, lambda i, j: .25*(d(j, z[i]) + d(i, z[j])), far)
+    assert km.lcvqe_objective(X, z, C, L) == pytest.approx(lcvqe)
+    A = [np.diag([1., k + .5]) for k in range(3)]
+    M = km.make_metric(X, L, np.array([np.linalg.inv(a) for a in A]))
+    q = lambda u, v, k: (X[u] - X[v])@A[k]@(X[u] - X[v])
+    diam = [max(q(u, v, k) for u in range(len(X)) for v in range(len(X))) for k in range(3)]
+    mpck = sum((X[i] - C[z[i]])@A[z[i]]@(X[i] - C[z[i]]) - np.log(np.linalg.det(A[z[i]])) for i in range(len(X))) + .7*sum(map(np.trace, A))
+    mpck += loops(X, z, C, c, 1.3, lambda i, j: .5*(q(i, j, z[i]) + q(i, j, z[j])), lambda i, j: diam[z[i]] - q(i, j, z[i]))
+    assert km.mpck_objective(X, z, C, M, L, .7) == pytest.approx(mpck)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_cvqe_moves_are_priced_right(seed):
+    X, z, C, L, c = toy(seed)
+    before = km.cvqe_objective(X, z, C, L)
+    G, H = km.centre_gaps(C)
+    v = z.copy()
+    km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X)))
+    assert km.cvqe_objective(X, v, C, L) <= before + 1e-9
+    while km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X))): pass
+    for i in range(len(X)):                                            # no single move lowers it any more
+        for k in range(3): assert km.cvqe_objective(X, np.where(np.arange(len(X)) == i, k, v), C, L) >= km.cvqe_objective(X, v, C, L) - 1e-9
+
+
+@pytest.mark.parametrize("n,d", [(30, 2), (300, 3), (500, 12)])
+def test_farthest_pair_is_exact_within_its_budget(n, d):
+    Y = np.random.default_rng(n).normal(size=(n, d))
+    D = km.sq_dist(Y, Y)
+    i, j, best, _ = km.farthest_pair(Y, budget=n*n)
+    assert best == pytest.approx(D.max()) and D[i, j] == pytest.approx(best)
+
+
+def test_farthest_pair_of_equal_rows(): assert km.farthest_pair(np.ones((5, 2)))[2] == 0
+
+
+# seeds -----------------------------------------------------------------------------------------------------------------
+
+def test_seeds_fix_the_labels_and_their_number():
+    seeds = np.full(150, -1)
+    seeds[[0, 1, 50, 51, 100, 149]] = [7, 7, 3, 3, 5, 5]
+    m = baselines.ConstrainedKMeans(3, random_state=0).fit(IRIS, seeds=seeds)
+    assert m.labels_[0] == m.labels_[1] and m.labels_[100] == m.labels_[149] and len(set(m.labels_[[0, 50, 100]])) == 3
+    s = baselines.SeededKMeans(3, random_state=0).fit(IRIS, seeds=seeds)
+    assert s.objective_history_[-1] <= m.objective_history_[-1] + 1e-9            # free labels can only be cheaper here
+    with pytest.raises(ValueError, match="name 3 clusters but n_clusters=2"): baselines.SeededKMeans(2).fit(IRIS, seeds=seeds)
+    with pytest.raises(ValueError, match="one entry per row"): baselines.SeededKMeans(3).fit(IRIS, seeds=seeds[:10])
+
+
+def test_true_seeds_help_on_wine():
+    X, y = StandardScaler().fit_transform(load_wine().data), load_wine().target
+    seeds = np.where(np.arange(len(y)) % 3 == 0, y, -1)
+    m = baselines.ConstrainedKMeans(3, random_state=0).fit(X, seeds=seeds)
+    assert ari(y, m.labels_) > ari(y, KMeans(3, n_init=10, random_state=0).fit(X).labels_)
+
+
+# bad input, weights ----------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("name,kw,match", [
+    ("PCKMeans", dict(w=-1.), "price of a broken link"), ("PCKMeans", dict(init="best"), "init='best'"), ("PCKMeans", dict(n_clusters=0), "at least 1"),
+    ("PCKMeans", dict(n_clusters=151), "n_samples=150 should be >= n_clusters=151"), ("MPCKMeans", dict(metric="round"), "'full' or 'diagonal'"), ("MPCKMeans", dict(reg=0), "no minimum"),
+    ("COPKMeans", dict(on_conflict="pray"), "'raise' or 'relax'"), ("ConstrainedEM", dict(eps=0.), "between 0 and 1"), ("ConstrainedEM", dict(covariance_type="round"), "'full', 'diag' or 'tied'")])
+def test_bad_parameters(name, kw, match):
+    with pytest.raises(ValueError, match=match): getattr(baselines, name)(3).set_params(**kw).fit(IRIS)
+
+
+def test_clique_warns():
+    four = Constraints.from_pairs(cannot=[(i, j) for i in range(4) for j in range(i)], n_samples=150)
+    with pytest.warns(UserWarning, match="4 rows are pairwise cannot-linked"): baselines.PCKMeans(3, random_state=0).fit(IRIS, constraints=four)
+
+
+def test_heavy_links_win():
+    light = Constraints([0], [100], [1], weight=[1e-6], n_samples=150)
+    heavy = Constraints([0], [100], [1], weight=[1e6], n_samples=150)
+    z = [baselines.PCKMeans(3, random_state=0).fit(IRIS, constraints=c).labels_ for c in (light, heavy)]
+    assert z[0][0] != z[0][100] and z[1][0] == z[1][100]
+
+
+def test_max_iter_is_reported():
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"): baselines.MPCKMeans(3, max_iter=1, random_state=0).fit(IRIS, constraints=CLEAN)
+
+
+def test_same_row_many_times():
+    X = np.repeat(np.arange(4.)[:, None], 10, 0)
+    for name in FAMILY:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert np.isfinite(make(name, 3).fit(X).objective_history_).all(), name
+
+
+# quality and the peer --------------------------------------------------------------------------------------------------
+
+@pytest.mark.slow
+def test_quality_with_clean_answers():
+    c = [Constraints.from_labels(Y, n=150, random_state=s) for s in range(3)]
+    assert np.mean([ari(Y, baselines.MPCKMeans(3, random_state=0).fit(IRIS, constraints=v).labels_) for v in c]) > .96
+    X, y = StandardScaler().fit_transform(load_wine().data), load_wine().target
+    assert np.mean([ari(y, baselines.LCVQE(3, random_state=0).fit(X, constraints=Constraints.from_labels(y, n=178, random_state=s)).labels_) for s in range(3)]) > .93
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("CSC_NB_PEER_PYTHON"), reason="CSC_NB_PEER_PYTHON does not name an interpreter with active-semi-supervised-clustering")
+def test_objective_against_the_usual_package():
+    path = Path(__file__).parent.parent/"benchmarks"/"bench_baselines.py"
+    spec = importlib.util.spec_from_file_location("bench_baselines", path)
+    bench = importlib.util.module_from_spec(spec); spec.loader.exec_module(bench)
+    _, rows = bench.agreement(repeats=3, sets=("iris", "wine"))
+    for method in ("cop", "pck", "mpck"):
+        ok = [r for r in rows if r[1] == method and not r[-1] and not (method == "cop" and r[5])]
+        ours, theirs = sum(r[4] for r in ok), sum(r[3] for r in ok)
+        assert ok and ours <= theirs + .01*abs(theirs)

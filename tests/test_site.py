@@ -1,0 +1,47 @@
+"""The built site in Chromium: a slider moves by keyboard, maths is set, and nothing comes from another host."""
+import functools, http.server, os, subprocess, sys, threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "_docs"
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(not (ROOT / "nbs").exists(), reason="needs the repository")]
+
+
+@pytest.fixture(scope="module")
+def site():
+    "The site that `make test` has just built, served on loopback; built here when it is missing."
+    if not (DOCS / "09_widgets.html").exists(): subprocess.run([sys.executable, "tools/site.py"], cwd=ROOT, check=True)
+    quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), dict(log_message=lambda *a: None))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(quiet, directory=str(DOCS)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.mark.parametrize("name", ["index", "09_widgets", "10a_rdpmeans"])
+def test_a_slider_moves_and_nothing_is_fetched(page, site, name):
+    page.goto(f"{site}/{name}.html")
+    box = page.locator(".csc-frames").first
+    slider, shown = box.locator("input[type=range]").first, lambda: box.locator("img").first.get_attribute("src")
+    slider.scroll_into_view_if_needed(); slider.focus()
+    page.keyboard.press("Home"); page.wait_for_timeout(100)
+    before = shown()
+    page.keyboard.press("End"); page.wait_for_timeout(100)
+    assert before and shown() != before
+    assert [u for u in page.asked if not u.startswith((site, "data:", "blob:"))] == []
+
+
+def test_maths_is_set_without_a_network(page, site):
+    page.goto(f"{site}/10_tvclust.html")
+    page.wait_for_selector("mjx-container", timeout=60_000)
+    assert page.locator("mjx-container").count() > 20
+    assert [u for u in page.asked if not u.startswith((site, "data:", "blob:"))] == []
+
+
+def test_every_page_is_reachable_from_the_index(page, site):
+    page.goto(f"{site}/index.html")
+    links = page.eval_on_selector_all("nav a", "xs => xs.map(x => x.getAttribute('href'))")
+    pages = {p.stem for p in (ROOT / "nbs").glob("[0-9]*.ipynb")}
+    assert pages <= {Path(l.split("#")[0]).stem for l in links}
