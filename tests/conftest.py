@@ -1,5 +1,5 @@
 """Markers, data, and one Chromium for the browser tests."""
-import os, shutil
+import contextlib, os, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.error, urllib.request
 import pytest
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
@@ -29,3 +29,29 @@ def page():
         page.on("request", lambda r: page.asked.append(r.url))
         yield page
         browser.close()
+
+
+@contextlib.contextmanager
+def serve_voila(notebook, seconds=120):
+    "Voilà on a free loopback port, showing one notebook; gives its address."
+    pytest.importorskip("voila")
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0)); port = s.getsockname()[1]
+    log = tempfile.TemporaryFile("w+")
+    args = [sys.executable, "-m", "voila", notebook.name, "--no-browser", "--Voila.ip=127.0.0.1", f"--port={port}"]
+    proc = subprocess.Popen(args, cwd=notebook.parent, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                            env={**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"})
+    try:
+        deadline = time.time() + seconds
+        while True:
+            if proc.poll() is not None or time.time() > deadline: log.seek(0); pytest.fail(log.read()[-2000:])
+            try: urllib.request.urlopen(f"http://127.0.0.1:{port}/voila/static/", timeout=1)
+            except urllib.error.HTTPError: break  # it answers
+            except OSError: time.sleep(.5)
+            else: break
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        os.killpg(proc.pid, signal.SIGTERM)
+        try: proc.wait(20)
+        except subprocess.TimeoutExpired: os.killpg(proc.pid, signal.SIGKILL); proc.wait()
+        log.close()

@@ -7,6 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from csc_nb.constraints import Bags, Constraints, Triplets, as_bags, as_constraints, as_triplets
+from csc_nb.baselines import COPKMeans
+from csc_nb.rdpmeans import DPMeans, RDPMeans
+from csc_nb.tvclust import TVClust
 
 IDS = [f"s{i}" for i in range(10)]
 pairs120 = (np.arange(120), np.arange(120) + 1)
@@ -170,7 +173,31 @@ WARNED = [
 
 # The lead adds rows here: malformed X, parameters out of range, hard methods that meet a contradiction.
 # name | what is called | fragments of the message
-ESTIMATORS = []
+NUMBERS = np.random.default_rng(0).normal(size=(20, 3))
+def spoiled(value): X = NUMBERS.copy(); X[3, 1] = value; return X
+def words(): import pandas as pd; return pd.DataFrame(dict(name=["ann"]*20, age=range(20)))
+CHAIN = Constraints.from_pairs(must=[(0, 1), (1, 2)], cannot=[(0, 2)], n_samples=20)
+
+ESTIMATORS = [
+    ("X has a gap", lambda: RDPMeans(n_clusters=2).fit(spoiled(np.nan)), ["NaN", "1 columns missing: column 1", "SimpleImputer"]),
+    ("X is infinite", lambda: TVClust().fit(spoiled(np.inf)), ["infinity", "1 columns infinite: column 1"]),
+    ("X has words", lambda: RDPMeans(n_clusters=2).fit(words()), ["1 columns not numbers: name", "OneHotEncoder"]),
+    ("X has one dimension", lambda: TVClust().fit(NUMBERS[:, 0]), ["2D array"]),
+    ("more clusters than rows", lambda: DPMeans(n_clusters=21).fit(NUMBERS), ["n_samples=20 should be >= n_clusters=21"]),
+    ("half a cluster", lambda: RDPMeans(n_clusters=2.5).fit(NUMBERS), ["n_clusters must be a whole number of at least 1", "2.5"]),
+    ("lambda below zero", lambda: RDPMeans(lam=-1.).fit(NUMBERS), ["lam=-1.0", "price of a cluster"]),
+    ("xi shrinks", lambda: RDPMeans(xi_rate=.5).fit(NUMBERS), ["xi_rate=0.5", "above 1"]),
+    ("unknown divergence", lambda: RDPMeans(divergence="cosine").fit(NUMBERS), ["divergence='cosine'", "known are euclidean"]),
+    ("negative counts", lambda: RDPMeans(n_clusters=2, divergence="kl").fit(NUMBERS), ["needs non-negative numbers", "first is row"]),
+    ("certain answers", lambda: TVClust(p=1.).fit(NUMBERS), ["p must be 'learn' or a number strictly between 0 and 1"]),
+    ("unknown inference", lambda: TVClust("mcmc").fit(NUMBERS), ["inference must be 'gibbs' or 'variational'"]),
+    ("alpha zero", lambda: TVClust(alpha=0).fit(NUMBERS), ["alpha must be positive"]),
+    ("pairs of another table", lambda: TVClust().fit(NUMBERS[:10], constraints=CHAIN), ["20", "10"]),
+    ("row out of range", lambda: RDPMeans(n_clusters=2).fit(NUMBERS, constraints=([(0, 20)], [1])), ["rows outside X (n_samples=20)", "(0, 20)", "did you number from 1?"]),
+    ("lengths differ", lambda: RDPMeans(n_clusters=2).fit(NUMBERS, constraints=([(0, 1), (1, 2)], [1])), ["2 pairs but 1 value"]),
+    ("contradiction in a hard method", lambda: COPKMeans(n_clusters=2).fit(NUMBERS, constraints=CHAIN), ["0", "1", "2"]),
+    ("noise of a coin", lambda: Constraints.from_labels(np.zeros(5), n=3, noise=.6), ["noise"]),
+]
 
 
 def expect(call, fragments):
@@ -203,4 +230,4 @@ def test_warning(call, fragments, left):
 @pytest.mark.parametrize("call, fragments", row(ESTIMATORS))
 def test_estimator(call, fragments): expect(call, fragments)
 
-def test_there_are_enough(): assert len(CONTAINERS) + len(FILES) + len(WARNED) >= 60
+def test_there_are_enough(): assert len(CONTAINERS) + len(FILES) + len(WARNED) + len(ESTIMATORS) >= 60

@@ -1,11 +1,5 @@
 """The sliders in a real browser: frames from a plain file, and `explore` and `Stepper` under Voilà."""
 import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 
 import matplotlib
 
@@ -13,6 +7,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
+from conftest import serve_voila
 
 pytestmark = pytest.mark.browser
 SHOWN = "img => img.complete && img.naturalWidth > 0"
@@ -97,30 +92,11 @@ def bars(a=1, b=1):
 
 @pytest.fixture(scope="module")
 def voila(tmp_path_factory):
-    "Voilà on a free port of this machine, with a notebook that uses all three."
-    pytest.importorskip("voila")
-    folder = tmp_path_factory.mktemp("voila")
+    "Voilà with a notebook that uses all three."
+    path = tmp_path_factory.mktemp("voila")/"demo.ipynb"
     spec = {"display_name": "python3", "language": "python", "name": "python3"}
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in NOTEBOOK], metadata={"kernelspec": spec}), folder/"demo.ipynb")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0)); port = s.getsockname()[1]
-    log = open(folder/"log", "w")
-    args = [sys.executable, "-m", "voila", "demo.ipynb", "--no-browser", "--Voila.ip=127.0.0.1", f"--port={port}"]
-    proc = subprocess.Popen(args, cwd=folder, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, env={**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"})
-    try:
-        deadline = time.time() + 90
-        while True:
-            assert proc.poll() is None and time.time() < deadline, (folder/"log").read_text()[-2000:]
-            try: urllib.request.urlopen(f"http://127.0.0.1:{port}/voila/static/", timeout=1)
-            except urllib.error.HTTPError: break  # it answers
-            except OSError: time.sleep(.5)
-            else: break
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        os.killpg(proc.pid, signal.SIGTERM)
-        try: proc.wait(20)
-        except subprocess.TimeoutExpired: os.killpg(proc.pid, signal.SIGKILL); proc.wait()
-        log.close()
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in NOTEBOOK], metadata={"kernelspec": spec}), path)
+    with serve_voila(path) as address: yield address
 
 
 def changed(page, selector, old):

@@ -3,6 +3,7 @@ import functools, http.server, os, subprocess, sys, threading
 from pathlib import Path
 
 import pytest
+from conftest import serve_voila
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "_docs"
@@ -45,3 +46,15 @@ def test_every_page_is_reachable_from_the_index(page, site):
     links = page.eval_on_selector_all("nav a", "xs => xs.map(x => x.getAttribute('href'))")
     pages = {p.stem for p in (ROOT / "nbs").glob("[0-9]*.ipynb")}
     assert pages <= {Path(l.split("#")[0]).stem for l in links}
+
+
+def test_the_same_notebook_answers_under_voila(page):
+    "The page whose frames moved above, alive: a slider of `explore` changes the picture."
+    with serve_voila(ROOT / "nbs" / "09_widgets.ipynb") as address:
+        page.route(lambda u: not u.startswith((address, "data:", "blob:")), lambda r: r.abort())
+        page.goto(address, timeout=240_000)
+        page.wait_for_selector(".csc-explore", timeout=240_000)
+        img = page.locator(".csc-explore").first
+        before = img.get_attribute("src")
+        page.locator(".noUi-handle").first.focus(); page.keyboard.press("ArrowRight")
+        page.wait_for_function("old => document.querySelector('.csc-explore').src != old", arg=before, timeout=60_000)

@@ -34,15 +34,20 @@ def sidebar():
     return list(flat(yaml.safe_load((NBS / "sidebar.yml").read_text())["website"]["sidebar"]["contents"]))
 
 
+def title_source(nb):
+    "The cell with title and subtitle."
+    return next((c.source for c in nb.cells if c.cell_type == "markdown" and c.source.startswith("# ")), "")
+
+
 def describe(path):
     "Title, subtitle and status, read from the notebook's own cells."
     nb = nbformat.read(NBS / path, 4)
-    head = nb.cells[0].source.splitlines()
+    head = title_source(nb).splitlines()
     title = next((l[2:].strip() for l in head if l.startswith("# ")), path.stem)
     subtitle = next((l[1:].strip() for l in head if l.startswith(">")), "")
     exp = re.search(r"^#\|\s*default_exp\s+(\S+)", "\n".join(c.source for c in nb.cells if c.cell_type == "code"), re.M)
     part = "Experiments" if len(path.parts) > 1 else PARTS.get(path.stem[:1], "")
-    return Chapter(path, title, subtitle, part, "**Draft**" in nb.cells[0].source,
+    return Chapter(path, title, subtitle, part, any("**Draft**" in c.source for c in nb.cells[:5]),
                    f"csc_nb.{exp[1]}" if exp else "")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import nbformat
-from book import NBS, PARTS, PLACE, ROOT, chapters, table
+from book import NBS, PARTS, PLACE, ROOT, chapters, table, title_source
 
 SETTINGS = dict(l.split(" = ", 1) for l in (ROOT / "settings.ini").read_text().splitlines() if " = " in l)
 HOST = SETTINGS["doc_host"] + SETTINGS["doc_baseurl"]
@@ -40,7 +40,7 @@ h1 { font-size: 2rem; } h2 { font-size: 1.5rem; } h3 { font-size: 1.2rem; }
 
 def title_cell(path):
     "nbdev turns the first cell into YAML and drops the rest; a page wants heading, subtitle and text."
-    head = nbformat.read(NBS / path, 4).cells[0].source
+    head = title_source(nbformat.read(NBS / path, 4))
     return nbformat.v4.new_markdown_cell(re.sub(r"^>\s*(.+)$", r"*\1*", head, count=1, flags=re.M))
 
 
@@ -79,7 +79,7 @@ def prepare(proc, src):
     pages = {re.sub(r"^\d+[a-z]?_", "", c.path.stem): c.doc for c in book}
     for path in [Path("index.ipynb"), *(c.path for c in book)]:
         nb = nbformat.read(proc / path, 4)
-        if nb.cells and nb.cells[0].cell_type == "raw": nb.cells[0] = title_cell(path)
+        nb.cells = [title_cell(path), *(c for c in nb.cells if c.cell_type != "raw" and not (c.cell_type == "markdown" and c.source.startswith("# ")))]
         nb.cells = readable(nb.cells)
         for c in nb.cells:
             for o in c.get("outputs", []):

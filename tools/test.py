@@ -30,8 +30,8 @@ def export(slow=False):
         tmp = Path(tmp)
         for d in ("nbs", "csc_nb"): shutil.copytree(ROOT / d, tmp / d, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
         for f in ("settings.ini", "_quarto.yml"): shutil.copy(ROOT / f, tmp)
-        ok = run(sys.executable, "-c", "from nbdev.cli import *; from nbdev.export import *; from nbdev.clean import *; nbdev_export.__wrapped__(); nbdev_clean.__wrapped__()",
-                 cwd=tmp)
+        bin = Path(sys.executable).parent
+        ok = run(bin / "nbdev_export", cwd=tmp) and run(bin / "nbdev_clean", cwd=tmp)
         stale = differences(ROOT / "csc_nb", tmp / "csc_nb", ".py"); dirty = differences(ROOT / "nbs", tmp / "nbs", ".ipynb")
     for f in stale: print(f"csc_nb/{f} is not what its notebook exports: run `make notebooks`.")
     for f in dirty: print(f"nbs/{f} is not clean: run `make notebooks`.")
