@@ -6,6 +6,7 @@ from execute import notebooks, source_hash
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = {}
+LIMIT = 3000 # seconds for one command; a hang is a failure, not a wait
 
 
 def step(f): STEPS[f.__name__] = f; return f
@@ -13,7 +14,8 @@ def step(f): STEPS[f.__name__] = f; return f
 
 def run(*cmd, cwd=ROOT, **env):
     "Run a command; on failure its output is shown."
-    done = subprocess.run([str(c) for c in cmd], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True)
+    try: done = subprocess.run([str(c) for c in cmd], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True, timeout=LIMIT)
+    except subprocess.TimeoutExpired as e: print(f"{cmd[0]} did not end within {LIMIT} s.", (e.stdout or b"")[-5000:].decode(errors="replace"), sep="\n"); return False
     if done.returncode: print(done.stdout[-15000:], done.stderr[-15000:], sep="\n", flush=True)
     return done.returncode == 0
 
