@@ -31,12 +31,13 @@ def source_hash(nb):
 
 
 def tidy(outputs):
-    "Drop live widgets (they need a kernel) and progress bars; memory addresses say nothing."
+    "Drop live widgets (they need a kernel) and progress bars; memory addresses and folders of this machine say nothing."
     keep = []
     for o in outputs:
         data = o.get("data", {})
         if WIDGET in data or o.output_type == "stream" and "\r" in o.text: continue
         if "text/plain" in data: data["text/plain"] = re.sub(r" at 0x[0-9a-f]+", "", data["text/plain"])
+        if o.output_type == "stream": o.text = re.sub(r"/\S*/(?:site-packages|ipykernel_\d+)/", ".../", o.text)
         keep.append(o)
     return keep
 
