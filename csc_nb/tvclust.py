@@ -722,6 +722,8 @@ class TVClust(ConstrainedClusterer):
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Cluster `X`; with no constraints this is a Dirichlet process mixture."
         if self.inference not in ("gibbs", "variational"): raise ValueError(f"inference must be 'gibbs' or 'variational'; got {self.inference!r}.")
+        if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
+            raise ValueError(f"n_components must be a whole number of at least 1 (the most clusters that can be found); got {self.n_components!r}.")
         if not self.alpha > 0: raise ValueError(f"alpha must be positive (the weight of a new cluster); got {self.alpha!r}.")
         X, c = self._validate_fit(X, constraints, sample_id)
         if self.likelihood == "multinomial": _check_counts(X)

@@ -191,6 +191,7 @@ ESTIMATORS = [
     ("negative counts", lambda: RDPMeans(n_clusters=2, divergence="kl").fit(NUMBERS), ["needs non-negative numbers", "first is row"]),
     ("certain answers", lambda: TVClust(p=1.).fit(NUMBERS), ["p must be 'learn' or a number strictly between 0 and 1"]),
     ("unknown inference", lambda: TVClust("mcmc").fit(NUMBERS), ["inference must be 'gibbs' or 'variational'"]),
+    ("no component", lambda: TVClust(n_components=0).fit(NUMBERS), ["n_components must be a whole number of at least 1", "0"]),
     ("alpha zero", lambda: TVClust(alpha=0).fit(NUMBERS), ["alpha must be positive"]),
     ("pairs of another table", lambda: TVClust().fit(NUMBERS[:10], constraints=CHAIN), ["20", "10"]),
     ("row out of range", lambda: RDPMeans(n_clusters=2).fit(NUMBERS, constraints=([(0, 20)], [1])), ["rows outside X (n_samples=20)", "(0, 20)", "did you number from 1?"]),
