@@ -610,13 +610,13 @@ def _check_answer(pending, q, answer):
         raise ValueError(f"Stale question {getattr(q, 'id', q)}: the pending one is {pending.id}. Call ask() and answer what it returns.")
     return pending.answer(answer)
 
-def _log_answer(learner, q, value, seconds, shown):
+def _log_answer(learner, q, value, seconds, shown, how=None):
     "Write an answer to the learner's journal, if it has one."
     if learner._journal is None: return
     name = lambda items: [int(i) if learner._ids is None else _plain(learner._ids[i]) for i in items]
     shown = q.items if shown is None else tuple(shown)
     if sorted(shown) != sorted(q.items): raise ValueError(f"shown={shown} are not the rows of {q}.")
-    learner._journal.append("answer", n=q.number, query=q.id, kind=q.kind, items=name(q.items), shown=name(shown), answer=q.word(value), seconds=seconds, seed=learner.seed_)
+    learner._journal.append("answer", n=q.number, query=q.id, kind=q.kind, items=name(q.items), shown=name(shown), answer=q.word(value), seconds=seconds, seed=learner.seed_, **({"how": how} if how else {}))
 
 # %% ../nbs/03_oracles.ipynb #5a8e739b
 class ActiveLearner(_Session):
@@ -629,10 +629,10 @@ class ActiveLearner(_Session):
         check_is_fitted(self)
         return self._talk.ask()
 
-    def tell(self, q, answer, *, seconds=None, shown=None):
-        "Answer the pending question `q`; when this returns, the answer is in the journal."
+    def tell(self, q, answer, *, seconds=None, shown=None, how=None):
+        "Answer the pending question `q`; when this returns, the answer is in the journal (`how`: a word on where it came from)."
         value = _check_answer(self.ask(), q, answer)
-        _log_answer(self, self.ask(), value, seconds, shown)
+        _log_answer(self, self.ask(), value, seconds, shown, how)
         self._talk.tell(value); self._remember()
         return self
 
