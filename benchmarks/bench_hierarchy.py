@@ -1,10 +1,10 @@
-"""Label hierarchy: a fit of 2000 x 100 with 27 labels, growth in rows and labels, and with --full the Sosh size (5000 x 800, 95 labels).
+"""Label hierarchy: a fit of 2000 x 100 with 27 labels, growth of time and memory in rows and labels, and with --full the Sosh size (5000 x 800, 95 labels).
 
     python benchmarks/bench_hierarchy.py [--full]
 
 Processor seconds of this process; each fit is given beside scikit-learn's OneVsRestClassifier on the same data in the same run.
 """
-import argparse, resource, time, warnings
+import argparse, multiprocessing, resource, time, warnings
 import numpy as np
 from scipy.special import expit
 from csc_nb.hierarchy import LabelHierarchy, binary_relevance, e_step, tree_rf, _pairs_at, topological
@@ -32,7 +32,7 @@ def one(n, d, K, **kw):
     X, Z, parents = random_tree_data(n, d, K)
     t, m = seconds(lambda: LabelHierarchy(**kw).fit(X, Z))
     peer, _ = seconds(lambda: binary_relevance(d).fit(X, Z))
-    mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss/1024
+    mb = peak_mb()
     print(f"fit n={n} d={d} K={K}: {t:.1f} s, {m.n_iter_} rounds, converged {m.converged_}; OneVsRest {peer:.2f} s, ratio {t/peer:.1f}; RF {tree_rf(parents, m.parents_)} of {2*K}; peak memory {mb:.0f} MB", flush=True)
 
 
@@ -46,9 +46,31 @@ def growth():
         print(f"  n={n} K={K}: messages {1e3*e:.1f} ms, pairs {1e3*p:.1f} ms", flush=True)
 
 
+def peak_mb(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss/1024
+
+
+def _memory(n, d, K):
+    "In a process of its own: megabytes that a fit adds to the peak."
+    one_fit = lambda X, Z: LabelHierarchy(max_iter=4, moves=1).fit(X, Z)
+    one_fit(*random_tree_data(200, 5, 5)[:2])                     # compile
+    X, Z, _ = random_tree_data(n, d, K)
+    before = peak_mb()
+    one_fit(X, Z)
+    return peak_mb() - before
+
+
+def memory():
+    print("memory that a fit adds; all pair posteriors of all rows, which it never stores, would take the last column:")
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        for n, d, K in ((4000, 20, 25), (8000, 20, 25), (16000, 20, 25), (4000, 20, 50), (4000, 20, 100)):
+            mb = pool.apply(_memory, (n, d, K))
+            print(f"  n={n} K={K}: {mb:.0f} MB = {mb*2**20/(8*n*K):.0f} numbers per row and label; N K² {8*n*K*K/2**20:.0f} MB", flush=True)
+
+
 if __name__ == "__main__":
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0]); ap.add_argument("--full", action="store_true"); args = ap.parse_args()
     one(200, 5, 5, max_iter=3)                                    # compile
     growth()
+    memory()
     one(2000, 100, 27)
     if args.full: one(5000, 800, 95, max_iter=30)

@@ -7,7 +7,7 @@ __all__ = ['topological', 'ancestors', 'tree_rf', 'Posterior', 'posterior', 'e_s
            'profile_edges', 'max_arborescence', 'State', 'Rules', 'closure', 'candidate_edges', 'init_state',
            'objective', 'm_step_exact', 'm_step_given', 'm_step_alternate', 'em_step', 'run_em', 'value',
            'cooccurrence', 'moment_alpha', 'moment_tree', 'mutual_information_matrix', 'chow_liu', 'edge_moves',
-           'fit_hierarchy', 'marginals', 'most_probable', 'as_labels', 'start_tree', 'LabelHierarchy', 'newick',
+           'fit_hierarchy', 'marginals', 'most_probable', 'as_labels', 'start_tree', 'newick', 'LabelHierarchy',
            'label_pairs_test', 'FastTag', 'binary_relevance', 'classifier_chain', 'hierarchy_figure']
 
 # %% ../nbs/18_hierarchy.ipynb #53c9abc0
@@ -158,6 +158,7 @@ def _pairs_at(m, r0, r1, parents, order, P, C):
             s01[t] += max(m[i, c] - j, 0.); s00[t] += max(1 - mp - m[i, c] + j, 0.)
     return on, off, s01, s00
 
+# %% ../nbs/18_hierarchy.ipynb #b1a00008
 @njit(cache=True)
 def _fixed_weights(m, r0, r1, parents, order, F, eps):
     "Edge weights (5.9) with given node models; last row is the root."
@@ -377,6 +378,7 @@ def moment_alpha(
     if not per_label: return common
     with np.errstate(invalid="ignore", divide="ignore"): return np.where(all_.sum(1) > 0, 1 - both.sum(1)/all_.sum(1), common)
 
+# %% ../nbs/18_hierarchy.ipynb #b1a00009
 def moment_tree(
     Z:np.ndarray, # `(n, K)`
     width:float=2., # standard errors that count as equal
@@ -563,54 +565,11 @@ def start_tree(
     elif init == "flat": tree = np.full(Z.shape[1], -1)
     else: raise ValueError(f"init={init!r}; use 'moment', 'chow-liu', 'flat', an array of parents, a dict child → parent, or a list of these.")
     alpha = moment_tree(Z)[1] if isinstance(init, str) else moment_alpha(Z, tree)
-    return tree, float(np.clip(alpha, .01, .95))
+    return tree, float(np.clip(alpha, 0, .95))
 
-# %% ../nbs/18_hierarchy.ipynb #5e7627b7
-@register
-class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
-    "Learns a tree of labels, a classifier for each, and the share of labels that were not recorded."
-    method_name = "label-hierarchy"
-    side_information = ("labels",)
-    def __init__(self,
-        lam=1., # penalty λ/(2d) on the squared weights, eq. (5.2)
-        *,
-        eps=.005, eps_decay=.98, # chance ε of a label without its parent, and its factor per iteration
-        m_step="exact", # "exact" (profile weights) or "alternate" (as printed)
-        init="moment", # "moment", "chow-liu", "flat", a given tree, or a list of these: the best end wins
-        learn_tree=True, # False: keep the given tree (the thesis' GT)
-        alpha="em", # "em" (5.7), "moment" (from ancestor pairs, then fixed), or a number
-        per_label=False, # one missing rate per label?
-        n_candidates=4, # parents tried per label in the exact M-step; None: all
-        moves=3, # rounds of single moves after EM
-        n_init=1, # starts per rule; further ones use resampled rows
-        max_iter=100, tol=1e-4, # EM iterations; relative change of the objective
-        random_state=None,
-    ):
-        self.lam, self.eps, self.eps_decay, self.m_step, self.init, self.learn_tree, self.alpha = lam, eps, eps_decay, m_step, init, learn_tree, alpha
-        self.per_label, self.n_candidates, self.moves, self.n_init, self.max_iter, self.tol, self.random_state = per_label, n_candidates, moves, n_init, max_iter, tol, random_state
-
-    def fit(self, X, Z):
-        "Learn from features `X` and recorded labels `Z` (matrix, sparse, data frame, or one set per row)."
-        X = self._features(X, reset=True)
-        Z, names = as_labels(Z)
-        if len(Z) != len(X): raise ValueError(f"X has {len(X)} rows but Z has {len(Z)}.")
-        if not Z.shape[1]: raise ValueError("Z has no labels.")
-        r, rng = self._rules(X), check_random_state(self.random_state)
-        best = None
-        for tree, a in self._starts(Z, names, rng):
-            known = np.isfinite(a).all()                            # no pairs to learn α from: EM must find it
-            rules = r if known else r._replace(alpha="em")
-            start = init_state(X, Z, tree, a if known else .1, self.eps, rules, self.n_candidates)
-            fit = fit_hierarchy(X, Z, start, rules, self.max_iter, self.tol, 3 if self.m_step == "exact" else 1, self.moves if self.m_step == "exact" else 0)
-            if best is None or fit[1][-1] > best[1][-1]: best = fit
-        s, self.objective_history_, self.converged_ = best
-        if not self.converged_ and self.max_iter > 1: warnings.warn(f"EM stopped after max_iter={self.max_iter} iterations before the objective settled. Raise max_iter or tol.", ConvergenceWarning, stacklevel=2)
-        self.parents_, self.coef_, self.intercept_, self.eps_, self.label_names_ = s.parents, s.coef, s.intercept, s.eps, names
-        self.alpha_ = s.alpha if self.per_label else float(s.alpha[0])
-        self.n_iter_, self.n_labels_, self._scores = len(self.objective_history_)-1, len(names), X @ s.coef.T + s.intercept
-        self.posterior_ = e_step(self._scores, Z, s.parents, s.alpha, s.eps).m
-        return self
-
+# %% ../nbs/18_hierarchy.ipynb #b1a00002
+class _HierarchySetup:
+    "Reads features, checks parameters, lists the starts."
     def _features(self, X, **kw):
         try: return validate_data(self, X, dtype=np.float64, **kw)
         except ValueError as e:
@@ -636,8 +595,19 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
                 rows = slice(None) if k == 0 else rng.randint(len(Z), size=len(Z))
                 tree, a = start_tree(rule, Z[rows], names)
                 if self.alpha == "moment" and self.per_label: a = np.clip(moment_alpha(Z, tree, True), 0, .95)
+                if self.alpha == "em": a = np.maximum(a, .01)                       # from α = 0 EM cannot rise
                 yield tree, a if isinstance(self.alpha, str) else self.alpha
 
+    def _fit_start(self, X, Z, r, tree, a):
+        "One run of EM from a tree and a missing rate: state, objectives, converged."
+        known, exact = np.isfinite(a).all(), self.m_step == "exact"                 # no pairs to learn α from: EM must find it
+        rules = r if known else r._replace(alpha="em")
+        start = init_state(X, Z, tree, a if known else .1, self.eps, rules, self.n_candidates)
+        return fit_hierarchy(X, Z, start, rules, self.max_iter, self.tol, 3 if exact else 1, self.moves if exact else 0)
+
+# %% ../nbs/18_hierarchy.ipynb #b1a00004
+class _TreePrediction:
+    "Predictions from `coef_`, `intercept_`, `parents_`, `eps_`, `alpha_`."
     def decision_function(self, X):
         "Logits of the node models: label given that its parent is on."
         check_is_fitted(self)
@@ -647,14 +617,25 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         "Chance of every label, `(n, K)`."
         return marginals(self.decision_function(X), self.parents_, self.eps_)
 
-    def predict(self, X):
-        "Labels whose chance is at least one half, `(n, K)`."
-        return (self.predict_proba(X) >= .5).astype(np.int64)
+    def predict(self, X, threshold=.5):
+        "Labels whose chance is at least one half (or `threshold`), `(n, K)`."
+        return (self.predict_proba(X) >= threshold).astype(np.int64)
+
+    def f1_threshold(self):
+        "The threshold with the largest expected F1 on the training rows, completed labels in the place of the truth."
+        check_is_fitted(self)
+        p, m = marginals(self._scores, self.parents_, self.eps_).ravel(), self.posterior_.ravel()
+        order = np.argsort(-p, kind="stable")
+        f1 = 2*np.cumsum(m[order])/(np.arange(1, len(m)+1) + m.sum())
+        return float(p[order[f1.argmax()]])
 
     def predict_map(self, X):
         "The most probable label set as a whole."
         return most_probable(self.decision_function(X), self.parents_, self.eps_)
 
+# %% ../nbs/18_hierarchy.ipynb #b1a00012
+class _Completion(_TreePrediction):
+    "Recorded labels completed, and F1."
     def complete(self, Z=None, X=None):
         "Chance of every label given features *and* recorded labels; by default of the training rows."
         check_is_fitted(self)
@@ -673,6 +654,9 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         P = self.predict(X)
         return f1_score(as_labels(Z, self.label_names_)[0], P, average="micro", zero_division=0)
 
+# %% ../nbs/18_hierarchy.ipynb #b1a00006
+class _TreeExport:
+    "The learned tree by name, as Newick text and as a networkx graph; tags for scikit-learn."
     @property
     def tree_(self):
         "Dict label name → name of its parent (None under the root)."
@@ -709,6 +693,46 @@ def newick(
         kids = [text[k] for k in np.flatnonzero(np.asarray(parents) == c)]
         text[c] = (f"({','.join(kids)})" if kids else "") + quote(names[c])
     return f"({','.join(text[c] for c in np.flatnonzero(np.asarray(parents) < 0))}){quote(root)};"
+
+# %% ../nbs/18_hierarchy.ipynb #5e7627b7
+@register
+class LabelHierarchy(_Completion, _TreeExport, _HierarchySetup, ClassifierMixin, MultiOutputMixin, BaseEstimator):
+    "Learns a tree of labels, a classifier for each, and the share of labels that were not recorded."
+    method_name = "label-hierarchy"
+    side_information = ("labels",)
+    def __init__(self,
+        lam=1., # penalty λ/(2d) on the squared weights, eq. (5.2)
+        *,
+        eps=.005, eps_decay=.98, # chance ε of a label without its parent, and its factor per iteration
+        m_step="exact", # "exact" (profile weights) or "alternate" (as printed)
+        init="moment", # "moment", "chow-liu", "flat", a given tree, or a list of these: the best end wins
+        learn_tree=True, # False: keep the given tree (the thesis' GT)
+        alpha="em", # "em" (5.7), "moment" (from ancestor pairs, then fixed), or a number
+        per_label=False, # one missing rate per label?
+        n_candidates=4, # parents tried per label in the exact M-step; None: all
+        moves=3, # rounds of single moves after EM
+        n_init=1, # starts per rule; further ones use resampled rows
+        max_iter=100, tol=1e-4, # EM iterations; relative change of the objective
+        random_state=None,
+    ):
+        self.lam, self.eps, self.eps_decay, self.m_step, self.init, self.learn_tree, self.alpha = lam, eps, eps_decay, m_step, init, learn_tree, alpha
+        self.per_label, self.n_candidates, self.moves, self.n_init, self.max_iter, self.tol, self.random_state = per_label, n_candidates, moves, n_init, max_iter, tol, random_state
+
+    def fit(self, X, Z):
+        "Learn from features `X` and recorded labels `Z` (matrix, sparse, data frame, or one set per row)."
+        X = self._features(X, reset=True)
+        Z, names = as_labels(Z)
+        if len(Z) != len(X): raise ValueError(f"X has {len(X)} rows but Z has {len(Z)}.")
+        if not Z.shape[1]: raise ValueError("Z has no labels.")
+        r, rng = self._rules(X), check_random_state(self.random_state)
+        best = max((self._fit_start(X, Z, r, *start) for start in self._starts(Z, names, rng)), key=lambda fit: fit[1][-1])
+        s, self.objective_history_, self.converged_ = best
+        if not self.converged_ and self.max_iter > 1: warnings.warn(f"EM stopped after max_iter={self.max_iter} iterations before the objective settled. Raise max_iter or tol.", ConvergenceWarning, stacklevel=2)
+        self.parents_, self.coef_, self.intercept_, self.eps_, self.label_names_ = s.parents, s.coef, s.intercept, s.eps, names
+        self.alpha_ = s.alpha if self.per_label else float(s.alpha[0])
+        self.n_iter_, self.n_labels_, self._scores = len(self.objective_history_)-1, len(names), X @ s.coef.T + s.intercept
+        self.posterior_ = e_step(self._scores, Z, s.parents, s.alpha, s.eps).m
+        return self
 
 # %% ../nbs/18_hierarchy.ipynb #7d64dfd0
 def label_pairs_test(

@@ -330,6 +330,15 @@ def test_sklearn_checks():
     assert sum(r["status"] == "passed" for r in results) > 25
 
 
+def test_f1_threshold_is_the_best_expected_cut():
+    t = toy(.4); h = LabelHierarchy(max_iter=15, alpha="moment").fit(t.data, t.Z)
+    p, m = h.predict_proba(t.data), h.complete()
+    expected = lambda at: 2*m[p >= at].sum()/((p >= at).sum() + m.sum())
+    best = h.f1_threshold()
+    assert expected(best) >= max(expected(at) for at in np.unique(p)) - 1e-12 and best < .5
+    np.testing.assert_array_equal(h.predict(t.data, best), p >= best); np.testing.assert_array_equal(h.predict(t.data), h.predict(t.data, .5))
+
+
 def test_feature_count_is_checked():
     t = toy(n=40); h = LabelHierarchy(max_iter=3).fit(t.data, t.Z)
     for f in (h.predict, h.predict_proba, h.decision_function, lambda X: h.score(X, t.Z)):
