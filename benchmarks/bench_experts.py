@@ -7,7 +7,7 @@ from sklearn.metrics import normalized_mutual_info_score as nmi
 from sklearn.preprocessing import OneHotEncoder
 from csc_nb.constraints import Constraints
 from csc_nb.datasets import load
-from csc_nb.experts import ExpertClustering, constraints_from_expert_labels
+from csc_nb.experts import ExpertClustering
 from csc_nb.oracles import ExpertPanel
 
 warnings.simplefilter("ignore")
@@ -53,7 +53,7 @@ def growth(sizes, n_init=2, d=20, K=4):
 def labelings():
     rng = np.random.default_rng(0)
     L = [np.where(rng.random(1000) < .7, rng.integers(4, size=1000), -1) for _ in range(27)]
-    c, w, cpu = clock(lambda: constraints_from_expert_labels(L, random_state=0))
+    c, w, cpu = clock(lambda: Constraints.from_expert_labels(L, random_state=0))
     size = sum(v.nbytes for v in (c.a, c.b, c.value, c.weight, c.expert))/1e6
     line("27 partial labelings of 1000 rows", w, cpu, f"{c.n_constraints:,} answers, {size:.1f} MB")
 

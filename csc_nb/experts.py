@@ -7,7 +7,7 @@ __all__ = ['TOP', 'answer_log_prob', 'expert_weight', 'Panel', 'make_panel', 'ag
            'bound_term', 'answer_counts', 'accuracies', 'log_prior', 'Settings', 'bound_objective', 'ExpertFit',
            'fit_bound', 'one_thread', 'random_start', 'fit_starts', 'neighbours_of', 'elbo', 'MFState', 'mf_value',
            'mf_init', 'mf_step', 'fit_marginal', 'distinct_fits', 'accuracy_se', 'accuracy_interval', 'pair_posterior',
-           'suspect_answers', 'constraints_from_expert_labels', 'labeling_counts', 'ExpertClustering', 'experts_demo']
+           'suspect_answers', 'labeling_counts', 'ExpertClustering', 'experts_demo']
 
 # %% ../nbs/12_experts.ipynb #6d397775
 import warnings
@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
-from .constraints import Constraints, _distinct, _rng, _unrank
+from .constraints import Constraints, _labelled
 from .estimators import ConstrainedClusterer
 from .softmax import SoftmaxPredictor, canonical, kmeans_start, log_likelihood, logits, maximise, mutual_information, probs, to_logits
 
@@ -376,55 +376,13 @@ def suspect_answers(
     out = out[np.lexsort((out[:, 3], out[:, 1], out[:, 0], -out[:, 4]))]
     return out[:, :3].astype(np.int64), out[:, 3].astype(np.int64), out[:, 4]
 
-# %% ../nbs/12_experts.ipynb #4f4fab3a
-def _codes(labels, n, who):
-    "Labelled rows and their class numbers; None, NaN and negative numbers mean not labelled."
-    if isinstance(labels, dict):
-        if n is None: raise ValueError(f"labeling {who!r} is a dict from row to label: say how many rows there are with n_samples=.")
-        full = np.full(n, None, object)
-        for r, v in labels.items():
-            if not 0 <= r < n: raise ValueError(f"labeling {who!r} names row {r}, but n_samples={n}. Row numbers start at 0.")
-            full[r] = v
-        labels = full
-    v = np.asarray(labels)
-    if v.ndim != 1 or n is not None and len(v) != n: raise ValueError(f"labeling {who!r} has shape {v.shape}; it needs one entry for each of the {n} rows (None, nan or -1 where it says nothing).")
-    if v.dtype.kind in "iuf": keep = np.flatnonzero(np.isfinite(v) & (v >= 0)) if v.dtype.kind == "f" else np.flatnonzero(v >= 0)
-    else: keep = np.flatnonzero([u is not None and u == u and not (isinstance(u, (int, float, np.number)) and u < 0) for u in v.tolist()])
-    return keep, np.unique(v[keep].astype(str) if v.dtype == object else v[keep], return_inverse=True)[1].ravel()
-
-# %% ../nbs/12_experts.ipynb #7f5ab1f6
-def constraints_from_expert_labels(
-    labelings, # list, dict by name, data frame or `(n, M)` array: one partial labeling per expert
-    per_row:int=5, # pairs drawn per labelled row; None: all pairs
-    *, ids=None, # the id of every row
-    n_samples:int=None, # rows, when labelings are dicts {row: label}
-    random_state=None,
-)->Constraints: # with one expert for each labeling
-    "Answers of experts who labelled some rows each, a few distinct pairs per row."
-    if hasattr(labelings, "columns"): labelings, ids = {str(k): np.asarray(labelings[k]) for k in labelings.columns}, getattr(labelings, "index", ids) if ids is None else ids
-    elif isinstance(labelings, np.ndarray) and labelings.ndim == 2: labelings = list(labelings.T)
-    named = dict(labelings) if isinstance(labelings, dict) else dict(enumerate(labelings))
-    if not named: raise ValueError("no labelings: give at least one.")
-    if per_row is not None and not per_row > 0: raise ValueError(f"per_row={per_row}: the number of pairs per labelled row must be above 0, or None for all pairs.")
-    n = len(ids) if ids is not None else n_samples if n_samples is not None else next((len(v) for v in named.values() if not isinstance(v, dict)), None)
-    rng, parts = _rng(random_state), []
-    for m, (who, labels) in enumerate(named.items()):
-        rows, code = _codes(labels, n, who)
-        total = len(rows)*(len(rows)-1)//2
-        q = total if per_row is None else min(total, int(round(per_row*len(rows))))
-        i, j = _unrank(np.arange(total) if q == total else _distinct(total, q, rng))
-        parts.append(np.array([rows[i], rows[j], np.where(code[i] == code[j], 1, -1), np.full(q, m)]))
-    a, b, v, e = np.concatenate(parts, axis=1)
-    names = list(named)
-    return Constraints(a, b, v, expert=np.array(names, object)[e].tolist() if len(e) else None, experts=names, ids=None if ids is None else list(ids), n_samples=n, by="row", value_kind="pm1")
-
 # %% ../nbs/12_experts.ipynb #c6139889
 def labeling_counts(
     P:np.ndarray, # `(n, K)` cluster probabilities
     labels, # `(n,)` one partial labeling
 )->np.ndarray: # `(2, 2)`: [sensitivity, specificity] × [right, wrong]
     "`answer_counts` of all pairs of a partial labeling, without the pairs."
-    rows, code = _codes(labels, len(P), "labels")
+    rows, code = _labelled(labels, len(P), "labels")
     Q, t = P[rows], len(rows)
     if t < 2: return np.zeros((2, 2))
     inside = lambda T, own: .5*((T**2).sum() - own)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['DIVERGENCES', 'Bregman', 'divergence', 'dual', 'link_probabilities', 'Problem', 'rdp_problem', 'prices', 'rdp_sweep',
            'rdp_objective', 'exact_prices', 'merge_costs', 'merge_clusters', 'RDPState', 'rdp_init', 'visit_order',
-           'rdp_step', 'rdp_means', 'farthest_first', 'link_score', 'links_subset', 'xi_ladder', 'rdp_path',
+           'rdp_step', 'rdp_means', 'farthest_first', 'rdp_seed', 'link_score', 'links_subset', 'xi_ladder', 'rdp_path',
            'choose_xi', 'overruled', 'size_normalised', 'spectral_relaxation', 'Prepare', 'prepare', 'RDPMeans',
            'DPMeans', 'rdp_figure', 'rdp_demo']
 
@@ -20,7 +20,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from .estimators import ConstrainedClusterer
-from .tvclust import Links, friends_strangers, make_links
 from .tvclust import Links, friends_strangers, make_links
 
 # %% ../nbs/10a_rdpmeans.ipynb #03eb9fa4
@@ -39,7 +38,6 @@ DIVERGENCES = {b.name: b for b in (
     Bregman("itakura-saito", 2, lambda x: -np.log(x).sum(-1), lambda x: -1/x),
     Bregman("unsquared", 3, lambda x: (x**2).sum(-1), lambda x: 2*x))}
 
-# %% ../nbs/10a_rdpmeans.ipynb #c92df932
 def divergence(
     x:np.ndarray, # `(..., d)` points
     mu:np.ndarray, # `(..., d)` centres
@@ -87,7 +85,6 @@ def rdp_problem(
     X, B = np.ascontiguousarray(X, dtype=float), DIVERGENCES[divergence]
     return Problem(X, B.phi(X), make_links(len(X)) if links is None else links, float(lam), B)
 
-# %% ../nbs/10a_rdpmeans.ipynb #8f250a17
 def prices(
     i:int, # a point
     z:np.ndarray, # `(n,)` labels 0..K-1
@@ -117,7 +114,6 @@ def rdp_sweep(
         z[i] = k
     return z, np.array(mu)
 
-# %% ../nbs/10a_rdpmeans.ipynb #9a34d748
 @njit(cache=True)
 def _rdp_means(X, z, K):
     "Means and sizes of the clusters that have members; renumbers `z` in place."
@@ -172,7 +168,6 @@ def _linear(X, i, phi, theta, psi, K, price):
     if d % 2:
         for k in range(K): price[k] -= X[i, d-1]*theta[d-1, k]
 
-# %% ../nbs/10a_rdpmeans.ipynb #e70c6459
 @njit(cache=True, fastmath={"contract"})
 def _rdp_sweep(X, phi, order, t0, z, theta, psi, K, indptr, nbr, gain, lam, code):
     "Visit `order[t0:]`; stops early when `theta (d, room)` and `psi` are full. Returns position, K, moves."
@@ -271,7 +266,6 @@ def _shift(x, sign, k, S, G, tot, size, code):
         s = S[j, k]; tot[k] += s
         if size[k] > 0: G[k] += s*np.log(s) if code == 1 else np.log(s)
 
-# %% ../nbs/10a_rdpmeans.ipynb #f55bccbe
 @njit(cache=True)
 def _exact_sweep(X, phi, order, t0, z, size, S, G, tot, K, indptr, nbr, gain, lam, limit, code):
     "Visit `order[t0:]` with exact prices; the sums are kept up to date. Returns position, K, moves."
@@ -330,7 +324,6 @@ def merge_costs(
         out[r, a] = np.inf
     return out
 
-# %% ../nbs/10a_rdpmeans.ipynb #4f7add2b
 def merge_clusters(
     z:np.ndarray, mu:np.ndarray, size:np.ndarray, # labels, means, sizes
     prob:Problem, xi1:float, xi2:float, # points, links, λ; prices of broken links
@@ -382,7 +375,6 @@ def visit_order(
     order = (starts[:, None] + np.arange(run)).ravel()
     return order[(order >= 0) & (order < n)]
 
-# %% ../nbs/10a_rdpmeans.ipynb #ee8e87b4
 def rdp_step(
     state:RDPState, # where we are
     prob:Problem, # points, links, λ
@@ -437,6 +429,32 @@ def farthest_first(
     lam = positive[-1] if positive else 1.
     return float(np.sqrt(lam) if B.code == 3 else lam), taken
 
+# %% ../nbs/10a_rdpmeans.ipynb #5eedk0de
+def rdp_seed(
+    prob:Problem, # points; links and λ are not used
+    k:int, # clusters wanted
+    rng:np.random.Generator, # source of randomness
+    n_init:int=3, # starts; the least divergence wins
+    sample:int=20_000, # with more rows than this, seeds come from a sample
+)->tuple: # labels `(n,)`, means, and the cheapest merge of two clusters
+    "Exactly `k` clusters (fewer if fewer rows differ): k-means++ seeds and exact moves."
+    rows = rng.permutation(len(prob.X))[:sample] if len(prob.X) > sample else np.arange(len(prob.X))
+    X, phi, best = np.ascontiguousarray(prob.X[rows]), prob.phi[rows], None
+    free = prob._replace(X=X, phi=phi, links=make_links(len(X)), lam=0., max_clusters=k)
+    def to(c): theta, psi = dual(c[None], prob.B); return np.maximum(phi - X@theta[0] + psi[0], 0)
+    for _ in range(n_init):
+        D, z = to(X[rng.integers(len(X))]), np.zeros(len(X), np.int64)
+        for j in range(1, k):
+            if D.max() <= 1e-12*max(abs(phi).max(), 1e-300): break
+            new = to(X[rng.choice(len(X), p=D/D.sum())]); z[new < D] = j; D = np.minimum(D, new)
+        mu, size = _rdp_means(X, z, k); s = RDPState(z, mu, 0., 0., np.inf, -1, 0)
+        while s.moved and s.sweep < 50: s = rdp_step(s, free, rng)
+        if best is None or s.J < best.J: best = s
+    size = np.bincount(best.z).astype(float); theta, psi = dual(best.mu, prob.B)
+    z = best.z if len(rows) == len(prob.X) else (psi - prob.X@theta.T).argmin(1)
+    mu, _ = _rdp_means(prob.X, z, len(best.mu))
+    return z, mu, merge_costs(best.mu, size, np.zeros((len(size),)*2), 0., prob.B).min()
+
 # %% ../nbs/10a_rdpmeans.ipynb #c5e1e444
 def link_score(
     z:np.ndarray, # `(n,)` labels
@@ -472,10 +490,12 @@ def rdp_path(
     prob:Problem, # points, links, λ
     ladder, # values of ξ₁
     rng:np.random.Generator, # for the order of the visits
-    *, ratio:float=1., sweeps:int=5, moves:str="exact", # ξ₂/ξ₁; sweeps per rung at most; kinds of moves
+    *, start:tuple=None, # labels and means to start from; none: everything in one cluster
+    ratio:float=1., sweeps:int=5, moves:str="exact", # ξ₂/ξ₁; sweeps per rung at most; kinds of moves
 ): # yields one state per rung
     "Climb the ladder, each rung from the result of the last."
     s = rdp_init(prob)
+    if start is not None: s = s._replace(z=start[0], mu=start[1])
     for xi in ladder:
         for _ in range(sweeps):
             s = rdp_step(s._replace(xi1=xi, xi2=ratio*xi), prob, rng, moves=moves)
@@ -597,7 +617,7 @@ class RDPMeans(ConstrainedClusterer):
     def __init__(self,
         lam=None, # price λ of a cluster; none: from `n_clusters` by farthest-first
         *,
-        n_clusters=8, # about how many clusters; only used when `lam` is not given
+        n_clusters=8, # how many clusters, when `lam` is not given: exactly so many without answers, with answers as they say
         xi0=1e-3, # first price of a broken link, in units of the largest divergence from the mean
         xi_rate=2., # growth of ξ from rung to rung
         xi_max="cv", # last ξ: "cv" from held-out answers, a number, or `np.inf` as in the paper
@@ -605,23 +625,22 @@ class RDPMeans(ConstrainedClusterer):
         divergence="euclidean", # a key of `DIVERGENCES`
         smoothing=.3, # added to counts for "kl" and "poisson"
         moves="exact", # exact prices and merges; "paper": Algorithm 1
-        n_init=3, # runs with other visiting orders; the lowest J is kept
-        max_clusters="cv", # limit on the clusters opened: "cv" (`n_clusters` or none, from held-out answers), a number, or None
+        n_init=3, # runs with other starts and visiting orders; the lowest J is kept
+        max_clusters="cv", # limit on the clusters: "cv" (`n_clusters`, or none if held-out answers prefer that), a number, or None
         sweeps=5, # sweeps per rung at most; 1 as in the paper
         max_iter=100, # sweeps at most on the last rung
         random_state=None, # seed of the visiting orders and of the held-out answers
     ):
-        self.lam, self.n_clusters, self.xi0, self.xi_rate, self.xi_max, self.xi_ratio = lam, n_clusters, xi0, xi_rate, xi_max, xi_ratio
-        self.divergence, self.smoothing, self.moves, self.n_init = divergence, smoothing, moves, n_init
-        self.max_clusters, self.sweeps, self.max_iter, self.random_state = max_clusters, sweeps, max_iter, random_state
+        self.lam, self.n_clusters, self.xi0, self.xi_rate, self.xi_max, self.xi_ratio, self.divergence = lam, n_clusters, xi0, xi_rate, xi_max, xi_ratio, divergence
+        self.smoothing, self.moves, self.n_init, self.max_clusters, self.sweeps, self.max_iter, self.random_state = smoothing, moves, n_init, max_clusters, sweeps, max_iter, random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Cluster `X`; with no constraints this is DP-means."
         X, c = self._validate_fit(X, constraints, sample_id)
         _check_rdp(self)
         prob, rng = self._problem(X, c), np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        prob, ladder = self._choose(prob, rng)
-        runs = [self._run(prob, ladder, rng) for _ in range(self.n_init)]
+        prob, ladder, starts = self._choose(*self._starts(prob, rng), rng)
+        runs = [self._run(prob, ladder, rng, s) for s in (starts + starts[:1]*self.n_init)[:self.n_init]]
         self._store(X, prob, *min(runs, key=lambda r: r[1][-1].J))
         return self
 
@@ -640,30 +659,38 @@ def _problem(self, X, c):
     if lam is None: lam, _ = farthest_first(Z, self._check_n_clusters(len(X)), B)
     return rdp_problem(Z, make_links(len(X), c.a, c.b, c.value, c.weight), lam, self.divergence)
 
-def _choose(self, prob, rng):
-    "The limit on the number of clusters, and the values of ξ to climb; one rung at 0 when there are no links."
-    m, limit, both = len(prob.links.a), self.max_clusters, self.lam is None
-    if limit != "cv": prob = prob._replace(max_clusters=np.inf if limit is None else limit)
-    if m == 0: return prob, np.zeros(1)
-    ladder = xi_ladder(prob, self.xi0, self.xi_rate, np.inf if self.xi_max == "cv" else self.xi_max)
-    if m < 10 or self.xi_max != "cv": return prob, ladder
-    limits, seed, best = (self.n_clusters, np.inf) if limit == "cv" and both else (prob.max_clusters,), rng.integers(2**31), -np.inf
-    for k in limits:
-        xi, score = choose_xi(prob._replace(max_clusters=k), ladder, np.random.default_rng(seed), ratio=self.xi_ratio, sweeps=self.sweeps, moves=self.moves)
-        if score.max() > best: best, self.xi_scores_, chosen = score.max(), score, (prob._replace(max_clusters=k), ladder[ladder <= xi])
+def _starts(self, prob, rng):
+    "Everything in one cluster, and `n_clusters` seeded ones; λ is lowered if they would not survive it."
+    if self.lam is not None or self.moves != "exact" or prob.B.code == 3: return prob, [None]
+    z, mu, ceiling = rdp_seed(prob, self.n_clusters, rng, self.n_init)
+    alone = len(prob.links.a) == 0 and self.max_clusters == "cv"
+    return prob._replace(lam=min(prob.lam, .999*ceiling) if ceiling > 0 else prob.lam), [(z, mu)] if alone else [None, (z, mu)]
+
+def _choose(self, prob, starts, rng):
+    "Limit on the number of clusters, values of ξ to climb, and the starts, best first; by held-out answers if there are enough."
+    m, limit, best, cv = len(prob.links.a), self.max_clusters, -np.inf, self.xi_max == "cv"
+    known = self.n_clusters if self.lam is None and self.moves == "exact" else np.inf
+    limits = (known, np.inf)[:1 if m < 10 or known == np.inf else 2] if limit == "cv" else (np.inf if limit is None else limit,)
+    ladder = xi_ladder(prob, self.xi0, self.xi_rate, np.inf if cv else self.xi_max) if m else np.zeros(1)
+    if m < 10 or not cv and len(limits) == 1: return prob._replace(max_clusters=limits[0]), ladder, starts
+    seed = rng.integers(2**31)
+    for s, k in [(s, k) for s in range(len(starts)) for k in limits]:
+        xi, score = choose_xi(prob._replace(max_clusters=k), ladder, np.random.default_rng(seed), start=starts[s], ratio=self.xi_ratio, sweeps=self.sweeps, moves=self.moves)
+        now = score.max() if cv else score[-1]
+        if now > best: best, self.xi_scores_, chosen = now, score, (prob._replace(max_clusters=k), ladder[ladder <= xi] if cv else ladder, starts[s:] + starts[:s])
     return chosen
 
-def _run(self, prob, ladder, rng):
+# %% ../nbs/10a_rdpmeans.ipynb #5eedrun0
+def _run(self, prob, ladder, rng, start=None):
     "Climb, then sweep on the last rung until nothing moves."
-    path = list(rdp_path(prob, ladder, rng, ratio=self.xi_ratio, sweeps=self.sweeps, moves=self.moves))
+    path = list(rdp_path(prob, ladder, rng, start=start, ratio=self.xi_ratio, sweeps=self.sweeps, moves=self.moves))
     last = [path[-1]]
     while last[-1].moved and len(last) < self.max_iter: last.append(rdp_step(last[-1], prob, rng, moves=self.moves))
     if last[-1].moved: warnings.warn(f"{last[-1].moved} points still moved after max_iter={self.max_iter} sweeps at the last ξ.", ConvergenceWarning, stacklevel=3)
     return path, last
 
-for _f in (_problem, _choose, _run): setattr(RDPMeans, _f.__name__, _f)
+for _f in (_problem, _starts, _choose, _run): setattr(RDPMeans, _f.__name__, _f)
 
-# %% ../nbs/10a_rdpmeans.ipynb #f969a228
 def _store(self, X, prob, path, last):
     "Learned attributes, in the units of the input."
     s, L = last[-1], prob.links
@@ -678,7 +705,6 @@ def _store(self, X, prob, path, last):
 
 RDPMeans._store = _store
 
-# %% ../nbs/10a_rdpmeans.ipynb #a12ec467
 def _check_rdp(self):
     "Refuse parameters that mean nothing, and say what they mean."
     number = lambda v: isinstance(v, (int, float, np.number)) and not isinstance(v, bool) and v == v
@@ -702,17 +728,17 @@ class DPMeans(RDPMeans):
     def __init__(self,
         lam=None, # price λ of a cluster; none: from `n_clusters` by farthest-first
         *,
-        n_clusters=8, # about how many clusters; only used when `lam` is not given
+        n_clusters=8, # how many clusters, when `lam` is not given
         divergence="euclidean", # a key of `DIVERGENCES`
         smoothing=.3, # added to counts for "kl" and "poisson"
         moves="exact", # exact prices and merges; "paper": Algorithm 1
-        n_init=3, # runs with other visiting orders; the lowest J is kept
+        n_init=3, # runs with other starts and visiting orders; the lowest J is kept
         max_iter=100, # sweeps at most
         random_state=None, # seed of the visiting orders
     ):
         self.lam, self.n_clusters, self.divergence, self.smoothing, self.moves = lam, n_clusters, divergence, smoothing, moves
         self.n_init, self.max_iter, self.random_state = n_init, max_iter, random_state
-    xi0, xi_rate, xi_max, xi_ratio, max_clusters, sweeps = 1e-3, 2., 0., 1., None, 5
+    xi0, xi_rate, xi_max, xi_ratio, max_clusters, sweeps = 1e-3, 2., 0., 1., "cv", 5
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Cluster `X`. Constraints are accepted, for comparisons, and ignored."

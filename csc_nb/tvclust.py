@@ -6,8 +6,8 @@
 __all__ = ['polya_urn', 'urn_log_prob', 'KnownVariance', 'DirichletMultinomial', 'NormalWishart', 'log_evidence', 'Links',
            'make_links', 'pair_counts', 'Noise', 'log_joint', 'friends_strangers', 'conditional', 'block_stats',
            'GibbsState', 'gibbs_init', 'gibbs_step', 'point_estimate', 'stick_logs', 'VBState', 'VBModel', 'vb_state',
-           'vb_pass', 'vb_merge', 'vb_split', 'vb_start', 'vb_run', 'vb_fit', 'sub_model', 'vb_assign',
-           'default_family', 'wrong_proba', 'TVClust', 'coclustering', 'predict_proba', 'predict']
+           'vb_pass', 'svb_step', 'svb_run', 'vb_merge', 'vb_split', 'vb_start', 'vb_run', 'vb_fit', 'sub_model',
+           'vb_assign', 'default_family', 'wrong_proba', 'TVClust', 'coclustering', 'predict_proba', 'predict']
 
 # %% ../nbs/10_tvclust.ipynb #af485530
 import math
@@ -36,7 +36,6 @@ def polya_urn(
         sizes[k] += 1
     return z
 
-# %% ../nbs/10_tvclust.ipynb #cd40da76
 def urn_log_prob(
     z:np.ndarray, # `(n,)` labels; only the partition matters
     alpha:float, # concentration
@@ -64,7 +63,6 @@ class KnownVariance(NamedTuple):
         v = self.sigma2/(self.kappa0 + N); m = tau*v[:, None]
         return m, -((m**2).sum(1) + len(self.m0)*v)/(2*self.sigma2)
 
-# %% ../nbs/10_tvclust.ipynb #b0ba4ec6
 class DirichletMultinomial(NamedTuple):
     "Multinomial counts with a Dirichlet prior."
     a:np.ndarray # `(d,)` prior pseudo-counts
@@ -109,7 +107,6 @@ class NormalWishart(NamedTuple):
         logdet = digamma((nu[:, None] - np.arange(d))/2).sum(1) + d*np.log(2) - np.linalg.slogdet(S)[1]
         return np.hstack([b, -A[:, i, j]*np.where(i == j, .5, 1.)]), (logdet - d/beta - (b*m).sum(1))/2
 
-# %% ../nbs/10_tvclust.ipynb #bb2fc58f
 def log_evidence(
     family, # `KnownVariance`, `NormalWishart` or `DirichletMultinomial`
     X:np.ndarray, # `(N, d)` the rows of one cluster
@@ -143,7 +140,6 @@ def make_links(
     keep = (value != 0) & (a != b); a, b, value, weight = a[keep], b[keep], value[keep], weight[keep]
     return Links(n, a, b, weight*(value > 0), weight*(value < 0), *csr_adjacency(n, a, b))
 
-# %% ../nbs/10_tvclust.ipynb #8eaad979
 def pair_counts(
     H:np.ndarray, # `(m,)` chance that the two ends of each answer share a cluster
     links:Links, # the answers
@@ -167,7 +163,6 @@ class Noise(NamedTuple):
         return [(self.p, self.p_prior, c[0], c[1]), (self.q, self.q_prior, c[2], c[3])]
     def _both(self, per_rate): return per_rate*2 if self.tied else per_rate
 
-# %% ../nbs/10_tvclust.ipynb #405a2ebf
 def _noise_log_evidence(self, c):
     "Log-chance of all answers given the partition; learned rates integrated out."
     return sum(right*np.log(v) + wrong*np.log1p(-v) if v is not None else betaln(a+right, b+wrong) - betaln(a, b)
@@ -217,7 +212,6 @@ def friends_strangers(
     at, answer = z[links.nbr[e]], links.edge[e]
     return np.bincount(at, links.f[answer], K), np.bincount(at, links.s[answer], K)
 
-# %% ../nbs/10_tvclust.ipynb #6bb8b060
 def conditional(
     i:int, # the point to seat
     z:np.ndarray, # `(n,)` labels 0..K-1
@@ -253,6 +247,16 @@ def _chol_rank1(L, v, sign):
             L[i, j] = (L[i, j] + sign*s*v[i])/c
             v[i] = c*v[i] - s*L[i, j]
 
+@njit(cache=True)
+def _move(code, x, sign, N, M, L, w0):
+    "Put row `x` into a block of `N` rows (sign +1) or take it out (-1)."
+    if code == 0:
+        b = w0 + N; v = x - M
+        M += sign*v/(b + sign)
+        v *= math.sqrt(b/(b + sign))
+        _chol_rank1(L, v, sign)
+    else: M += sign*x
+
 # %% ../nbs/10_tvclust.ipynb #8abfa1df
 @njit(cache=True)
 def _log_pred(code, x, N, M, L, w0, nu0, s2):
@@ -275,17 +279,6 @@ def _log_pred(code, x, N, M, L, w0, nu0, s2):
         A += M[i]; c += x[i]
         if x[i] > 0: out += math.lgamma(M[i]+x[i]) - math.lgamma(M[i])
     return out + math.lgamma(A) - math.lgamma(A+c)
-
-# %% ../nbs/10_tvclust.ipynb #da33512e
-@njit(cache=True)
-def _move(code, x, sign, N, M, L, w0):
-    "Put row `x` into a block of `N` rows (sign +1) or take it out (-1)."
-    if code == 0:
-        b = w0 + N; v = x - M
-        M += sign*v/(b + sign)
-        v *= math.sqrt(b/(b + sign))
-        _chol_rank1(L, v, sign)
-    else: M += sign*x
 
 # %% ../nbs/10_tvclust.ipynb #16835949
 @njit(cache=True)
@@ -335,7 +328,6 @@ def block_stats(
         tau += W @ T; N += W.sum(1)
     return tau, N
 
-# %% ../nbs/10_tvclust.ipynb #63a6ba69
 def _kernel_blocks(family, tau, N, room):
     "Statistics as the kernel wants them: block 0 is the empty table, then the clusters, then free blocks."
     tau, N = np.vstack([family.tau0, tau]), np.r_[0., N]
@@ -423,7 +415,6 @@ def _draw_losses(Z, vi):
             loss[s] += both/S; loss[t] += both/S
     return loss
 
-# %% ../nbs/10_tvclust.ipynb #bc767ad9
 def point_estimate(
     draws:np.ndarray, # `(S, n)` label vectors
     loss:str="vi", # "vi" (variation of information) or "binder" (least squares)
@@ -466,7 +457,6 @@ class VBModel(NamedTuple):
     T:int # truncation: at most this many clusters
     h:float # Σ h(x), a constant of the data
 
-# %% ../nbs/10_tvclust.ipynb #aa533689
 def _bound(tau, N, counts, entropy, m):
     blocks = (m.family.log_m(tau, N) - m.family.log_m(m.family.tau0, 0.)).sum()
     return stick_logs(N, m.alpha, len(N) == m.T)[1] + blocks - m.h + m.noise.log_evidence(counts) + entropy
@@ -508,6 +498,16 @@ def _link_gain(links, noise, counts):
     lp, l1p, lq, l1q = noise.expect(counts)
     return (links.f*(lp - l1q) - links.s*(lq - l1p))[links.edge]
 
+def _local(R, batch, tau, N, counts, m):
+    "Update the rows of `batch` in place, the other factors fixed; yields rows, T(x), and what `R` was."
+    eta, c = m.family.expect(tau, N); c = c + stick_logs(N, m.alpha, len(N) == m.T)[0]
+    gain, deg = _link_gain(m.links, m.noise, counts), np.diff(m.links.indptr)
+    for chunk in _chunks(len(batch), tau.shape[1]):
+        rows = batch[chunk]; T = m.family.T(m.X[rows]); Q = T @ eta.T + c; old, linked = R[rows], deg[rows] > 0
+        R[rows[~linked]] = _softmax(Q[~linked])
+        _update_linked(Q[linked], R, rows[linked], m.links.indptr, m.links.nbr, gain)
+        yield rows, T, old
+
 # %% ../nbs/10_tvclust.ipynb #ea4821ea
 def vb_pass(
     state:VBState, # where we are; its `R` is updated in place
@@ -516,20 +516,49 @@ def vb_pass(
 )->VBState:
     "One pass over the rows; the bound never falls."
     R, tau, N, counts = state.R, state.tau.copy(), state.N.copy(), state.counts
-    deg = np.diff(m.links.indptr)
     for batch in batches or [np.arange(len(R))]:
-        eta, c = m.family.expect(tau, N); c = c + stick_logs(N, m.alpha, len(N) == m.T)[0]
-        gain = _link_gain(m.links, m.noise, counts)
-        for chunk in _chunks(len(batch), tau.shape[1]):
-            rows = batch[chunk]; T = m.family.T(m.X[rows]); Q = T @ eta.T + c; old = R[rows]
-            linked = deg[rows] > 0
-            R[rows[~linked]] = _softmax(Q[~linked])
-            _update_linked(Q[linked], R, rows[linked], m.links.indptr, m.links.nbr, gain)
+        for rows, T, old in _local(R, batch, tau, N, counts, m):
             change = R[rows] - old
             tau += change.T @ T; N += change.sum(0)
         N = np.maximum(N, 0.); counts = pair_counts(_overlap(R, m.links.a, m.links.b), m.links)
     entropy = -sum(xlogy(R[c], R[c]).sum() for c in _chunks(len(R), R.shape[1]))
     return VBState(R, tau, N, counts, _bound(tau, N, counts, entropy, m))
+
+# %% ../nbs/10_tvclust.ipynb #5b0c4a02
+def svb_step(
+    state:VBState, # where we are; the batch's rows of `R` are updated in place
+    m:VBModel, # the model
+    batch:np.ndarray, # row numbers
+    rho:float, # length of the step; 1 with all rows is `vb_pass`
+)->VBState: # its `elbo` is a noisy estimate
+    "One stochastic natural-gradient step."
+    R, L, up, inside = state.R, m.links, len(state.R)/len(batch), np.zeros(len(state.R))
+    tau, N, entropy, h = np.tile(m.family.tau0, (R.shape[1], 1)), np.zeros(R.shape[1]), 0., 0.
+    for rows, T, _ in _local(R, batch, state.tau, state.N, state.counts, m):
+        tau += up*R[rows].T @ T; N += up*R[rows].sum(0)
+        entropy -= up*xlogy(R[rows], R[rows]).sum(); h += up*m.family.h(m.X[rows]).sum(); inside[rows] = up/2
+    w = inside[L.a] + inside[L.b]; e = np.flatnonzero(w)
+    counts = pair_counts(_overlap(R, L.a[e], L.b[e]), L._replace(f=(w*L.f)[e], s=(w*L.s)[e]))
+    new = [(1-rho)*a + rho*b for a, b in ((state.tau, tau), (state.N, N), (state.counts, counts))]
+    eta, c = m.family.expect(*new[:2]); c = c + stick_logs(new[1], m.alpha, len(N) == m.T)[0]
+    slope = (eta*(tau - new[0])).sum() + c @ (N - new[1]) + m.noise.expect(new[2]) @ (counts - new[2])
+    return VBState(R, *new, _bound(*new, entropy, m._replace(h=h)) + slope)
+
+def svb_run(
+    s:VBState, m:VBModel, rng:np.random.RandomState, # start, model, source of randomness
+    batch_size:int=10_000, # rows per step
+    max_epochs:int=20, # visits of all rows at most
+    tol:float=1e-5, # stop when the mean bound of an epoch gains less than this per row
+    forgetting:float=.7, # κ: step t has length (t+10)^-κ
+)->tuple: # state, noisy bound after every step
+    "Stochastic steps over shuffled batches, until the bound of an epoch no longer rises."
+    path, means, t = [s.elbo], [-np.inf], 0
+    while len(means) <= max_epochs:
+        for batch in np.array_split(rng.permutation(len(m.X)), -(-len(m.X)//batch_size)):
+            s = svb_step(s, m, np.sort(batch), (t + 10.)**-forgetting); path.append(s.elbo); t += 1
+        means.append(np.mean(path[-len(m.X)//batch_size:]))
+        if means[-1] - means[-2] < tol*len(m.X): break
+    return s, np.array(path)
 
 # %% ../nbs/10_tvclust.ipynb #34cf3ddf
 def _merge_upper(s, m):
@@ -546,7 +575,6 @@ def _merge_upper(s, m):
     gain += m.noise.log_evidence(s.counts[:, None] + np.array([F, S, -S, -F])) - m.noise.log_evidence(s.counts)
     return k, l, gain
 
-# %% ../nbs/10_tvclust.ipynb #112f0174
 def vb_merge(
     state:VBState, # where we are
     m:VBModel, # the model
@@ -619,7 +647,6 @@ def vb_start(
     for _ in range(warm): s = vb_pass(s, fixed)
     return vb_state(vb_merge(s, fixed).R, m)
 
-# %% ../nbs/10_tvclust.ipynb #8dca18a7
 def vb_run(
     s:VBState, # start
     m:VBModel, # the model
@@ -649,15 +676,20 @@ def vb_fit(
     tol:float=1e-5, # stop when a pass gains less than this per row
     batch_size:int=None, # rows per mini-batch; None: all rows at once
     sample:int=20_000, # above this many rows, starts use a sample of this size
-)->tuple: # final state, bound after every pass
+    forgetting:float=None, # κ of stochastic steps; None: incremental passes
+)->tuple: # final state, bound after every pass, or noisy bound after every stochastic step
     "Mean field from several starts."
-    n = len(m.X)
-    batches = None if batch_size is None else np.array_split(rng.permutation(n), -(-n//batch_size))
-    if n <= sample: return max((vb_run(vb_start(m, rng), m, max_iter, tol, batches, rng) for _ in range(n_init)), key=lambda r: r[0].elbo)
+    n = len(m.X); batches = None if batch_size is None else np.array_split(rng.permutation(n), -(-n//batch_size))
+    def run(s):
+        if forgetting is None: return vb_run(s, m, max_iter, tol, batches, rng)
+        s, path = svb_run(s, m, rng, min(batch_size or 10_000, n), max_iter, tol, forgetting)
+        s, end = vb_run(vb_merge(vb_state(s.R, m), m), m, 1, tol, None, rng)               # one exact pass
+        return s, np.r_[path, end]
+    if n <= sample: return max((run(vb_start(m, rng)) for _ in range(n_init)), key=lambda r: r[0].elbo)
     linked = np.flatnonzero(np.diff(m.links.indptr)); linked = linked[rng.permutation(len(linked))[:sample//2]]
     rows = np.unique(np.r_[linked, rng.permutation(n)[:sample - len(linked)]])
     small, _ = vb_fit(sub_model(m, rows), rng, n_init, max_iter, tol)
-    return vb_run(vb_state(vb_assign(small, m), m), m, max_iter, tol, batches, rng)
+    return run(vb_state(vb_assign(small, m), m))
 
 def sub_model(m, rows):
     "The model on some rows, with the answers whose two ends are among them."
@@ -712,11 +744,11 @@ class TVClust(ConstrainedClusterer):
     method_name = "tvclust"
 
     def __init__(self, inference="variational", *, n_components=20, alpha=1., p="learn", q="learn", p_prior=(4., 1.), q_prior=(4., 1.),
-                 likelihood="normal", prior=None, n_init=3, max_iter=200, tol=1e-5, batch_size=None, n_draws=200, burn_in=200, thin=1,
+                 likelihood="normal", prior=None, n_init=3, max_iter=200, tol=1e-5, batch_size=None, updates="incremental", forgetting=.7, n_draws=200, burn_in=200, thin=1,
                  loss="vi", random_state=None):
         self.inference, self.n_components, self.alpha, self.p, self.q = inference, n_components, alpha, p, q
         self.p_prior, self.q_prior, self.likelihood, self.prior = p_prior, q_prior, likelihood, prior
-        self.n_init, self.max_iter, self.tol, self.batch_size = n_init, max_iter, tol, batch_size
+        self.n_init, self.max_iter, self.tol, self.batch_size, self.updates, self.forgetting = n_init, max_iter, tol, batch_size, updates, forgetting
         self.n_draws, self.burn_in, self.thin, self.loss, self.random_state = n_draws, burn_in, thin, loss, random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
@@ -724,6 +756,8 @@ class TVClust(ConstrainedClusterer):
         if self.inference not in ("gibbs", "variational"): raise ValueError(f"inference must be 'gibbs' or 'variational'; got {self.inference!r}.")
         if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
             raise ValueError(f"n_components must be a whole number of at least 1 (the most clusters that can be found); got {self.n_components!r}.")
+        if self.updates not in ("incremental", "stochastic"): raise ValueError(f"updates must be 'incremental' or 'stochastic'; got {self.updates!r}.")
+        if not .5 < self.forgetting <= 1: raise ValueError(f"forgetting must be above .5 and at most 1, else stochastic steps do not settle; got {self.forgetting!r}.")
         if not self.alpha > 0: raise ValueError(f"alpha must be positive (the weight of a new cluster); got {self.alpha!r}.")
         X, c = self._validate_fit(X, constraints, sample_id)
         if self.likelihood == "multinomial": _check_counts(X)
@@ -743,7 +777,7 @@ def _check_counts(X):
 
 def _fit_variational(self, X, links, noise, rng):
     m = VBModel(X, self.family_, links, float(self.alpha), noise, self.n_components, self.family_.h(X).sum())
-    s, self.elbo_history_ = vb_fit(m, rng, self.n_init, self.max_iter, self.tol, self.batch_size)
+    s, self.elbo_history_ = vb_fit(m, rng, self.n_init, self.max_iter, self.tol, self.batch_size, forgetting=self.forgetting if self.updates == "stochastic" else None)
     used = np.unique(s.R.argmax(1)); R = s.R[:, used]
     self.responsibilities_ = R/R.sum(1, keepdims=True)
     self.labels_ = self.responsibilities_.argmax(1)
@@ -812,7 +846,6 @@ def predict(self, X):
 
 TVClust._fit_suspects, TVClust.predict_proba, TVClust.predict = _fit_suspects, predict_proba, predict
 
-# %% ../nbs/10_tvclust.ipynb #65292bc8
 def __getattr__(name):
     "The paper's deterministic half lives in `csc_nb.rdpmeans`; its estimators can be imported from here too."
     if name in ("RDPMeans", "DPMeans"):

@@ -9,7 +9,7 @@ from sklearn.metrics import normalized_mutual_info_score as nmi
 from csc_nb.constraints import Constraints
 from csc_nb.datasets import toy_experts
 from csc_nb.experts import (ExpertClustering, Settings, _gamma, _spread, _sweep, accuracies, accuracy_se, agree_prob, answer_counts, bound_objective,
-                            constraints_from_expert_labels, distinct_fits, elbo, expected_log_lik, expert_weight, fit_marginal, fit_starts, labeling_counts,
+                            distinct_fits, elbo, expected_log_lik, expert_weight, fit_marginal, fit_starts, labeling_counts,
                             make_panel, mf_init, mf_step, neighbours_of, pair_weight)
 from csc_nb.oracles import ExpertPanel
 from csc_nb.softmax import num_grad, proba, probs
@@ -164,41 +164,41 @@ def test_bad_parameters_are_named(bad):
 def test_partial_labelings_are_small_and_right():
     rng = np.random.default_rng(0)
     labs = [np.where(rng.random(1000) < .7, rng.integers(4, size=1000), -1) for _ in range(27)]
-    c = constraints_from_expert_labels(labs, random_state=0)
+    c = Constraints.from_expert_labels(labs, random_state=0)
     assert c.n_experts == 27 and c.n_constraints < 5*27*1000
     L = np.array(labs)
     assert (L[c.expert, c.a] >= 0).all() and (L[c.expert, c.b] >= 0).all()
     np.testing.assert_array_equal(c.value > 0, L[c.expert, c.a] == L[c.expert, c.b])
     key = c.expert*1_000_000 + c.a*1000 + c.b
     assert len(np.unique(key)) == len(key)                                   # distinct pairs
-    assert constraints_from_expert_labels(labs, random_state=0) == c
+    assert Constraints.from_expert_labels(labs, random_state=0) == c
 
 
 def test_partial_labelings_in_every_form():
     import pandas as pd
     lab = np.array([0., 1, np.nan, 1, 0])
-    want = constraints_from_expert_labels([lab], per_row=None)
+    want = Constraints.from_expert_labels([lab], per_row=None)
     assert want.n_constraints == 6
     for other in ([[0, 1, None, 1, 0]], [["x", "y", None, "y", "x"]], np.array([[0, 1, -1, 1, 0]]).T, {0: [0, 1, -1, 1, 0]}):
-        got = constraints_from_expert_labels(other, per_row=None)
+        got = Constraints.from_expert_labels(other, per_row=None)
         np.testing.assert_array_equal(np.c_[got.a, got.b, got.value], np.c_[want.a, want.b, want.value])
-    d = constraints_from_expert_labels([{0: "x", 1: "y", 3: "y", 4: "x"}], per_row=None, n_samples=5)
+    d = Constraints.from_expert_labels([{0: "x", 1: "y", 3: "y", 4: "x"}], per_row=None, n_samples=5)
     assert d.n_constraints == 6
-    f = constraints_from_expert_labels(pd.DataFrame({"ann": lab}, index=list("abcde")), per_row=None)
+    f = Constraints.from_expert_labels(pd.DataFrame({"ann": lab}, index=list("abcde")), per_row=None)
     assert f.experts == ("ann",) and list(f.ids) == list("abcde")
 
 
 def test_labeling_counts_equal_all_pairs():
     rng = np.random.default_rng(0)
     P, lab = proba(rng.normal(size=(25, 3))), np.where(rng.random(25) < .8, rng.integers(3, size=25), -1)
-    panel = make_panel(constraints_from_expert_labels([lab], per_row=None), 25, all_rows=True)
+    panel = make_panel(Constraints.from_expert_labels([lab], per_row=None), 25, all_rows=True)
     np.testing.assert_allclose(labeling_counts(P, lab), answer_counts(agree_prob(P, panel), panel)[0])
 
 
 def test_large_panels_are_sparse_and_agree_with_dense_ones():
     rng = np.random.default_rng(0)
     labs = [np.where(rng.random(400) < .5, rng.integers(3, size=400), -1) for _ in range(4)]
-    c = constraints_from_expert_labels(labs, random_state=0)
+    c = Constraints.from_expert_labels(labs, random_state=0)
     panel, P = make_panel(c, 400), None
     import scipy.sparse as sp
     sparse = panel._replace(yes=sp.csr_matrix(panel.yes), no=sp.csr_matrix(panel.no))

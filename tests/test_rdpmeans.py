@@ -7,8 +7,8 @@ from sklearn.metrics import adjusted_rand_score as ari
 from sklearn.utils.estimator_checks import check_estimator
 
 from csc_nb.constraints import Constraints
-from csc_nb.rdpmeans import (DIVERGENCES, DPMeans, Problem, RDPMeans, choose_xi, exact_prices, farthest_first, link_score, links_subset, make_links, merge_clusters, overruled,
-                            prices, rdp_init, rdp_means, rdp_objective, rdp_path, rdp_problem, rdp_step, rdp_sweep, size_normalised, spectral_relaxation, visit_order, xi_ladder,
+from csc_nb.rdpmeans import (DIVERGENCES, DPMeans, Problem, RDPMeans, choose_xi, exact_prices, farthest_first, link_score, links_subset, make_links, merge_clusters, overruled, prepare,
+                            prices, rdp_init, rdp_means, rdp_objective, rdp_path, rdp_problem, rdp_seed, rdp_step, rdp_sweep, size_normalised, spectral_relaxation, visit_order, xi_ladder,
                             _exact_sweep, _fast_exact_sweep, _fast_sweep, _hartigan_sweep, _rdp_means, _rdp_sweep)
 
 
@@ -331,3 +331,46 @@ def test_degenerate_data():
         est = RDPMeans(n_clusters=1, random_state=0).fit(Z); assert est.n_clusters_ >= 1
     assert RDPMeans(n_clusters=2, random_state=0).fit(np.repeat(X[:2], 10, axis=0)).n_clusters_ <= 2
     assert RDPMeans(n_clusters=2, divergence="mahalanobis", random_state=0).fit(np.c_[X, np.ones(120)]).n_clusters_ >= 1
+
+
+@pytest.mark.parametrize("est", [RDPMeans, DPMeans])
+def test_n_clusters_without_answers_is_exact(est):
+    for seed in range(5):
+        Z = np.random.default_rng(seed).normal(size=(30, 2))
+        for k in (1, 2, 5): assert est(n_clusters=k, random_state=seed).fit(Z).n_clusters_ == k
+    counts = np.random.default_rng(0).poisson(3, (40, 6))
+    for divergence in ("kl", "poisson"): assert est(n_clusters=3, divergence=divergence, random_state=0).fit(counts).n_clusters_ == 3
+    assert est(n_clusters=3, random_state=0).fit(np.repeat(np.eye(2), 5, axis=0)).n_clusters_ == 2        # only two rows differ
+
+
+def test_few_answers_do_not_lift_the_limit():
+    c = Constraints.from_pairs(cannot=[(0, i) for i in range(1, 6)], n_samples=len(X))
+    assert RDPMeans(n_clusters=2, random_state=0).fit(X, constraints=c).n_clusters_ <= 2
+    assert RDPMeans(lam=np.inf, random_state=0).fit(X).n_clusters_ == 1
+
+
+def test_many_answers_lift_a_limit_that_is_too_low():
+    est = RDPMeans(n_clusters=2, random_state=0).fit(X, constraints=answers(600, noise=.05)); assert est.n_clusters_ >= 3 and ari(Y, est.labels_) > .9
+
+
+def test_seed_is_a_local_optimum_with_exactly_k_clusters():
+    rng = np.random.default_rng(0); pr = rdp_problem(rng.normal(size=(80, 3)))
+    z, mu, ceiling = rdp_seed(pr, 6, rng)
+    assert len(mu) == 6 == z.max() + 1
+    np.testing.assert_allclose(mu, [pr.X[z == k].mean(0) for k in range(6)])
+    free, base = pr._replace(lam=0.), J(z, pr._replace(lam=0.), (0., 0.))
+    for i in range(80): assert all(J(np.where(np.arange(80) == i, k, z), free, (0., 0.)) >= base - 1e-9 for k in range(6) if (z == z[i]).sum() > 1)
+    merges = [J(np.where(z == b, a, z), free, (0., 0.)) - base for a in range(6) for b in range(a)]
+    np.testing.assert_allclose(ceiling, min(merges))
+    big = rdp_seed(pr, 4, np.random.default_rng(1), sample=40); assert len(big[1]) == 4 and len(big[0]) == 80
+
+
+def test_means_renumber_and_drop_empty_clusters():
+    z = np.array([0, 3, 3, 0]); mu, size = _rdp_means(np.array([[0.], [1.], [3.], [6.]]), z, 5)
+    assert z.tolist() == [0, 1, 1, 0] and mu.ravel().tolist() == [3., 2.] and size.tolist() == [2, 2]
+
+
+def test_whitening_is_the_mahalanobis_distance():
+    rng = np.random.default_rng(0); A = rng.normal(size=(50, 3))@rng.normal(size=(3, 3)); W = prepare(A, "mahalanobis")(A)
+    np.testing.assert_allclose(((W[0] - W[1])**2).sum(), (A[0] - A[1])@np.linalg.inv(np.cov(A.T))@(A[0] - A[1]))
+    with pytest.raises(ValueError, match="non-negative"): prepare(A, "kl")(A)

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from csc_nb import tvclust as tv
 from csc_nb.constraints import Constraints
 from csc_nb.tvclust import (DirichletMultinomial, KnownVariance, Noise, NormalWishart, TVClust, VBModel, block_stats, conditional, gibbs_init, gibbs_step,
-                            log_evidence, log_joint, make_links, pair_counts, point_estimate, polya_urn, stick_logs, vb_fit, vb_merge, vb_pass, vb_state)
+                            log_evidence, log_joint, make_links, pair_counts, point_estimate, polya_urn, stick_logs, svb_run, svb_step, vb_fit, vb_merge, vb_pass, vb_state)
 
 
 def partitions(n):
@@ -277,7 +277,7 @@ def test_units_of_the_columns_do_not_matter():
     np.testing.assert_array_equal(*(TVClust(random_state=0).fit(Z, constraints=c).labels_ for Z in (X, X*s + [5., -700.])))
 
 
-@pytest.mark.parametrize("kw, match", [(dict(p=1.), "strictly between"), (dict(q=-.1), "strictly between"), (dict(inference="mcmc"), "inference"), (dict(alpha=0), "alpha"),
+@pytest.mark.parametrize("kw, match", [(dict(p=1.), "strictly between"), (dict(q=-.1), "strictly between"), (dict(inference="mcmc"), "inference"), (dict(alpha=0), "alpha"), (dict(updates="sgd"), "updates must be"), (dict(forgetting=.4), "above .5"),
                                        (dict(likelihood="multinomial"), "negative"), (dict(likelihood="poisson"), "likelihood")])
 def test_messages(kw, match):
     with pytest.raises(ValueError, match=match): TVClust(**kw).fit(blobs()[0])
@@ -286,3 +286,61 @@ def test_messages(kw, match):
 @pytest.mark.slow
 @pytest.mark.parametrize("kw", [dict(), dict(inference="gibbs", n_draws=20, burn_in=20)])
 def test_scikit_learn_checks(kw): check_estimator(TVClust(random_state=0, **kw))
+
+
+# ---------------------------------------------------------------- checks moved here from the page
+def test_evidence_of_answers_is_an_integral_over_the_rates():
+    c, g = np.array([5., 1., 7., 2.]), (np.arange(2000) + .5)/2000
+    f = lambda right, wrong: np.mean(g**right*(1-g)**wrong*stats.beta(4, 1).pdf(g))
+    np.testing.assert_allclose(Noise().log_evidence(c), np.log(f(5, 1)*f(7, 2)), atol=1e-5)
+    np.testing.assert_allclose(Noise(tied=True).log_evidence(c), np.log(f(12, 3)), atol=1e-5)
+    np.testing.assert_allclose(Noise().mean(c), [9/11, 11/14])
+
+
+@pytest.mark.parametrize("family", [KV, NW, DM])
+def test_kernel_weights_are_those_of_the_formula(family):
+    rng = np.random.default_rng(1); X = rng.integers(0, 4, (7, len(family.tau0))).astype(float) if family.code == 2 else rng.normal(size=(7, len(family.m0)))
+    z = np.array([0, 0, 1, 1, 0, 2, 2])
+    for i in range(7):
+        tau, N = block_stats(family, np.delete(X, i, 0), np.delete(z, i), 3); N, M, L = tv._kernel_blocks(family, tau, N, 0)
+        x = X[i] - (0 if family.code == 2 else family.m0)
+        lw = np.array([np.log(N[k] if k else 1.) + tv._log_pred(family.code, x, N[k], M[k], L[k], *tv._kernel_prior(family)) for k in range(4)])
+        np.testing.assert_allclose(np.roll(np.exp(lw - np.logaddexp.reduce(lw)), -1), conditional(i, z, X, family, make_links(7), 1., .9, .9), atol=1e-9)
+
+
+# ---------------------------------------------------------------- stochastic variational updates
+def start(seed, family="normal", **kw):
+    m, rng = problem(seed, family, **kw); R = rng.dirichlet(np.ones(5), len(m.X))
+    return m, lambda: vb_state(R.copy(), m)
+
+@pytest.mark.parametrize("family", ["normal", "known-variance", "multinomial"])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_stochastic_step_of_length_one_on_all_rows_is_the_batch_update(family, seed):
+    m, s = start(seed, family)
+    one, full = svb_step(s(), m, np.arange(len(m.X)), 1.), vb_pass(s(), m)
+    for a, b in zip(one, full): np.testing.assert_allclose(a, b, atol=1e-8)
+
+
+def test_stochastic_estimates_are_right_on_average():
+    "Statistics of batches that cover the rows once average to those of all rows, at fixed responsibilities."
+    m, s = start(0, n=40, m=60)
+    rng, steps = np.random.default_rng(0), []
+    for _ in range(300):
+        batch = np.sort(rng.permutation(40)[:10]); t = svb_step(s(), m, batch, 1.); R = t.R
+        w = np.zeros(40); w[batch] = 2.
+        H = tv._overlap(R, m.links.a, m.links.b); e = (w[m.links.a] + w[m.links.b])
+        np.testing.assert_allclose(t.counts, [(e*m.links.f)@H, (e*m.links.s)@H, (e*m.links.s)@(1-H), (e*m.links.f)@(1-H)], atol=1e-9)
+        np.testing.assert_allclose(t.N, 4*R[batch].sum(0), atol=1e-9)
+        steps.append(t.counts.sum())
+    total = m.links.f.sum() + m.links.s.sum()
+    assert abs(np.mean(steps) - total) < 4*np.std(steps)/300**.5                 # each answer counts once on average
+
+
+def test_stochastic_bound_rises_and_ends_near_the_batch_optimum():
+    X, y = blobs(0, 600); c = Constraints.from_labels(y, n=600, noise=.2, random_state=0)
+    slow, fast = (TVClust(n_init=1, batch_size=60, updates=u, random_state=0).fit(X, constraints=c) for u in ("incremental", "stochastic"))
+    h = fast.elbo_history_
+    assert adjusted_rand_score(y, fast.labels_) > adjusted_rand_score(y, slow.labels_) - .02 and abs(h[-1] - slow.elbo_history_[-1]) < .01*abs(h[-1])
+    assert (np.diff(slow.elbo_history_) > -1e-6*abs(h[-1])).all() and (np.diff(h[:-2]) < 0).any()          # one is monotone, the other noisy
+    m, s = start(1, n=200, m=200); s, path = svb_run(s(), m, np.random.RandomState(0), 20, 10, -np.inf)
+    assert len(path) == 101 and np.mean(path[-20:]) > path[0]
