@@ -203,11 +203,42 @@ def test_cvqe_moves_are_priced_right(seed):
     before = km.cvqe_objective(X, z, C, L)
     G, H = km.centre_gaps(C)
     v = z.copy()
-    km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X)))
+    km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X)), np.ones(len(X), bool))
     assert km.cvqe_objective(X, v, C, L) <= before + 1e-9
-    while km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X))): pass
+    stale = np.ones(len(X), bool)
+    while km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X)), stale): pass
     for i in range(len(X)):                                            # no single move lowers it any more
         for k in range(3): assert km.cvqe_objective(X, np.where(np.arange(len(X)) == i, k, v), C, L) >= km.cvqe_objective(X, v, C, L) - 1e-9
+
+
+def test_sweeps_over_stale_prices_end_where_full_sweeps_end():
+    for seed in range(5):
+        X, z, C, L, _ = toy(seed)
+        cost, order, a, b = .5*km.sq_dist(X, C), np.random.default_rng(seed).permutation(len(X)), z.copy(), z.copy()
+        stale = np.ones(len(X), bool)
+        while km._icm(cost, L.indptr, L.nbr, L.w, a, order, stale): pass
+        while km._icm(cost, L.indptr, L.nbr, L.w, b, order, np.ones(len(X), bool)): pass
+        np.testing.assert_array_equal(a, b)
+
+
+def test_mpck_warmup_keeps_its_best_state():
+    X = StandardScaler().fit_transform(load_wine().data); y = load_wine().target
+    L = km.links_of(len(X), Constraints.from_labels(y, n=89, random_state=0), 1.)
+    C = X[[0, 70, 150]]
+    for rounds in (1, 5, 40):
+        z, mu, V, M = km.mpck_warmup(X, L, C, 1., False, False, rounds, np.random.RandomState(0))
+        value = km.mpck_objective(X, z, mu, M, L, 1.)
+        assert rounds == 1 or value <= before + 1e-9                    # same seed: more rounds can only find something lower
+        before = value
+        run = km.mpck_descend(X, L, z, mu, V, M, 1., False, False, 20, 3, 1e-6, np.random.RandomState(1))
+        assert run.history[0] <= value + 1e-9
+
+
+def test_given_centres_are_tried_in_several_orders():
+    X, y = StandardScaler().fit_transform(load_wine().data), load_wine().target
+    c = Constraints.from_labels(y, n=89, random_state=0)
+    one, ten = (baselines.MPCKMeans(3, init=X[[0, 70, 150]], n_init=n, random_state=0).fit(X, constraints=c).objective_history_[-1] for n in (1, 10))
+    assert ten < one                                                    # the first of the ten is the one
 
 
 @pytest.mark.parametrize("n,d", [(30, 2), (300, 3), (500, 12)])
@@ -291,8 +322,8 @@ def test_objective_against_the_usual_package():
     path = Path(__file__).parent.parent/"benchmarks"/"bench_baselines.py"
     spec = importlib.util.spec_from_file_location("bench_baselines", path)
     bench = importlib.util.module_from_spec(spec); spec.loader.exec_module(bench)
-    _, rows = bench.agreement(repeats=3, sets=("iris", "wine"))
-    for method in ("cop", "pck", "mpck"):
-        ok = [r for r in rows if r[1] == method and not r[-1] and not (method == "cop" and r[5])]
-        ours, theirs = sum(r[4] for r in ok), sum(r[3] for r in ok)
-        assert ok and ours <= theirs + .01*abs(theirs)
+    _, rows = bench.agreement(repeats=2, sets=("iris", "wine"))
+    for r in rows:
+        if r[-1] or r[1] == "cop" and r[7]: continue                    # the peer failed, or won by breaking links
+        assert r[6] <= r[4] + 1e-6*abs(r[4]), r
+    assert sum(not r[-1] for r in rows) >= 12

@@ -341,6 +341,16 @@ def tune_learner(
             kept[i] += (test.weight*ok*(test.value != 0)).sum()
     return values[int(kept.argmax())], kept/max((c.weight*(c.value != 0)).sum(), 1e-300)
 
+# %% ../../nbs/21_metric_baselines.ipynb #metric-keep
+def _keep_clusters(est, X, c):
+    "Fitted attributes from `learner_` and `kmeans_`."
+    est._used, est.labels_ = np.unique(est.kmeans_.labels_, return_inverse=True)
+    est.n_clusters_, est.metric_ = len(est._used), est.learner_.metric_
+    est.cluster_centers_ = np.array([X[est.labels_ == k].mean(0) for k in range(est.n_clusters_)])
+    est.objective_history_, est.n_iter_ = est.learner_.objective_history_, est.kmeans_.n_iter_
+    est.suspects_ = broken_answers(est.labels_, c)
+    return est
+
 # %% ../../nbs/21_metric_baselines.ipynb #09281392
 class MetricKMeans(ConstrainedClusterer):
     "A learned metric, then k-means."
@@ -370,15 +380,7 @@ class MetricKMeans(ConstrainedClusterer):
                 learner.set_params(**{self._grid[0]: best})
             self.learner_ = learner.fit(X, constraints=c, **more)
             self.kmeans_ = KMeans(K, n_init=self.n_init, max_iter=self.max_iter, random_state=rng.randint(2**31 - 1)).fit(learner.transform(X))
-        return self._keep(X, c)
-
-    def _keep(self, X, c):
-        self._used, self.labels_ = np.unique(self.kmeans_.labels_, return_inverse=True)
-        self.n_clusters_, self.metric_ = len(self._used), self.learner_.metric_
-        self.cluster_centers_ = np.array([X[self.labels_ == k].mean(0) for k in range(self.n_clusters_)])
-        self.objective_history_, self.n_iter_ = self.learner_.objective_history_, self.kmeans_.n_iter_
-        self.suspects_ = broken_answers(self.labels_, c)
-        return self
+        return _keep_clusters(self, X, c)
 
     def predict(self, X):
         "The nearest centre in the learned space."
