@@ -289,8 +289,8 @@ def fingerprint(spec, **settings):
     return hashlib.sha256(json.dumps([spec.text(), settings], sort_keys=True).encode()).hexdigest()[:8]
 
 def grid(methods, datasets, noise, n_constraints, seeds):
-    "Every task, the first seed first."
-    return [Task(m, d, float(p), str(c), int(s)) for s in seeds for d in datasets for p in noise for c in n_constraints for m in methods]
+    "Every task: the first seed first, and in it the first noise level."
+    return [Task(m, d, float(p), str(c), int(s)) for s in seeds for p in noise for c in n_constraints for d in datasets for m in methods]
 
 def _listed(v): return [v] if isinstance(v, (str, int, float)) else list(v)
 
@@ -355,7 +355,7 @@ def sweep(
     seconds:float=None, # hand out no task after this time; start again to go on
     progress:bool=True, # a bar with the time left
     absent:str="raise", # or "skip" sets that are not on this machine
-)->"Sweep":
+): # a `Sweep`
     "Run every open task of a grid and return all its rows."
     until = None if seconds is None else time.monotonic() + seconds
     noise, rules, metrics, caps = _listed(noise), _listed(n_constraints), _listed(metrics), dict(caps or {})

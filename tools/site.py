@@ -83,7 +83,9 @@ def prepare(proc, src):
         nb.cells = readable(nb.cells)
         for c in nb.cells:
             for o in c.get("outputs", []):
-                if "text/markdown" in o.get("data", {}): o.data["text/markdown"] = local_links("".join(o.data["text/markdown"]), path, pages)
+                if "text/markdown" in o.get("data", {}):
+                    text = local_links("".join(o.data["text/markdown"]), path, pages)
+                    o.data["text/markdown"] = re.sub(r"\]\(([\w./-]+)\.ipynb(#[\w-]+)\)", r"](\1.html\2)", text)          # a place on another page
             if c.cell_type == "markdown": c.source = local_links(c.source, path, pages).replace(PLACE, table())
         if path.stem == "index":
             parts = [*PARTS.values(), "Experiments"]
