@@ -1323,16 +1323,38 @@ def _from_frame(cls,
             raise ValueError(f"bag {k!r} has different labels on different lines: {sorted(found[k])} and {sorted(s)}. Labels belong to the whole bag.")
     return cls(bag, found, ids=ids)
 
+# %% ../nbs/01_constraints.ipynb #c0ffee02
+@_method(Bags)
+def _to_csv(self,
+    path, # file to write
+    sep="|", # separates labels
+):
+    "Write a comma-separated file with the columns id (if there are ids), bag, labels; returns `path`."
+    df = self.to_frame(sep)
+    df.to_csv(path, index=self.ids is not None)
+    return path
+
+@_method(Bags, kind=classmethod)
+def _from_csv(cls,
+    path, # file with columns bag, labels and perhaps id
+    sep="|", # separates labels
+):
+    "Read a comma-separated file; labels and bags come back as text."
+    import pandas as pd
+    df = pd.read_csv(path, dtype=str, keep_default_na=False)
+    return cls.from_frame(df, sep, ids=df["id"].to_numpy() if "id" in df else None)
+
 # %% ../nbs/01_constraints.ipynb #e368eec4
 @_method(Bags)
 def _implied(self,
     max_pairs=5_000_000, # refuse to write down more
+    must=True, # False: cannot-links only, for clusters finer than the labels
 )->Constraints:
     "Pairs of rows that the bag labels decide."
     Z, n = self.to_multihot(), np.bincount(self.bag, minlength=self.n_bags)
     known, single = self.labelled, Z.sum(1) == 1
     share = Z.astype(np.int32) @ Z.T.astype(np.int32)
-    value = np.where((share == 1) & np.outer(single, single), 1, np.where((share == 0) & np.outer(known, known), -1, 0))
+    value = np.where((share == 1) & np.outer(single, single), int(must), np.where((share == 0) & np.outer(known, known), -1, 0))
     g, h = np.nonzero(np.triu(value))
     m = np.where(g == h, n[g]*(n[g]-1)//2, n[g]*n[h])
     if m.sum() > max_pairs: raise ValueError(f"the bags imply {m.sum():,} pairs, more than max_pairs={max_pairs:,}. Take fewer bags, or raise max_pairs.")
@@ -1347,6 +1369,7 @@ def _stats(self)->dict:
     "Sizes in numbers."
     n, k = np.bincount(self.bag, minlength=self.n_bags), np.array([len(s) for s in self.labels])[self.labelled]
     return {"rows": self.n_samples, "bags": self.n_bags, "labelled bags": int(self.labelled.sum()), "labels": self.n_classes,
+            "bags with one label": int((k == 1).sum()), "bags with several": int((k > 1).sum()),
             "rows per bag": float(n.mean()) if n.size else 0., "labels per labelled bag": float(k.mean()) if k.size else 0.}
 
 # %% ../nbs/01_constraints.ipynb #fac96ff9
