@@ -524,21 +524,25 @@ def _rbf_pull(P, X, Y, XL, YL):
     r, c = P.sum(1)[:, None], P.sum(0)[:, None]
     return X.T @ (r*Y - P @ YL) + XL.T @ (c*YL - P.T @ Y)
 
+def _gamma_factors(pt, p, free):
+    "Thin matrices with Γ = L R'."
+    L, R, one = [], [], np.ones((len(pt.deg), 1))
+    if p.a:
+        V, c = pt.U/np.sqrt(pt.deg)[:, None], np.where(free, (pt.U**2 @ pt.lam)/pt.deg, 0.)[:, None]
+        L, R = [-p.a*V, p.a/2*c, p.a/2*one], [V, one, c]
+    if p.S is not None: L, R = L + [-p.mu*p.S], R + [p.S]
+    return np.hstack(L), np.hstack(R)
+
 def _gradient_landmarks(pt, p):
-    "Gradient of the approximate objective."
+    "Gradient of the approximate objective; no product costs more than n·m·(k + r + q)."
     Z, (C, A, R, free) = pt.K, pt.extra
     Y = p.X @ pt.W
-    GZ = np.zeros_like(Z)
-    if p.a:
-        V, c = pt.U/np.sqrt(pt.deg)[:, None], np.where(free, (pt.U**2 @ pt.lam)/pt.deg, 0.)
-        GZ -= p.a*(V @ (V.T @ Z) - .5*(np.outer(c, Z.sum(0)) + (c @ Z)))
-    if p.S is not None: GZ -= p.mu*(p.S @ (p.S.T @ Z))
-    solve = lambda M: solve_triangular(R, M.T, lower=True, trans="T").T
-    N = solve(GZ)
-    Q = -(solve(Z).T @ N)
+    left, right = _gamma_factors(pt, p, free)
+    solve = lambda M: solve_triangular(R, M.T, lower=True, trans="T").T          # M R⁻¹, and Z R⁻¹ = C A⁻¹
+    B, Bl = solve(right.T @ Z), solve(left.T @ Z)
     XL, YL = p.X[p.rows], Y[p.rows]
     A0 = A - p.jitter*np.eye(len(A))
-    return -(_rbf_pull(2*N*C, p.X, Y, XL, YL) + _rbf_pull(Q*A0, XL, YL, XL, YL))/p.sigma**2
+    return -(_rbf_pull(2*(left @ B)*C, p.X, Y, XL, YL) - _rbf_pull((Bl.T @ B)*A0, XL, YL, XL, YL))/p.sigma**2
 
 # %% ../nbs/14_disc.ipynb #d0000097
 def score_factor(
