@@ -71,10 +71,10 @@ def _text_block(values):
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.decomposition import TruncatedSVD
     docs = ["" if _missing(v) else str(v)[:20_000] for v in values]
-    try: T = TfidfVectorizer(sublinear_tf=True, max_features=20_000).fit_transform(docs)
-    except ValueError: return np.zeros((len(docs), 1)) # no words at all
+    try: T = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, max_features=20_000).fit_transform(docs)
+    except ValueError: return np.zeros((len(docs), 1)) # no letters at all
     d = min(40, T.shape[1] - 1, T.shape[0] - 1)
-    return _block(TruncatedSVD(d, random_state=0).fit_transform(T) if d > 1 else T.toarray())
+    return _block(TruncatedSVD(d, random_state=0).fit_transform(T) if d > 1 else T.toarray(), d=8)
 
 def _series_block(values, m=64):
     rows = [_series(v) for v in values]
@@ -179,6 +179,9 @@ class Items:
         self.show = names
         self.X = self._features(features)
 
+    def row(self, i): "Row `i` as a dictionary."; return {c: v[i] for c, v in self.columns.items()}
+    def __repr__(self): return f"Items: {self.n} rows; " + ", ".join(f"{c} ({self.kinds[c]})" for c in self.show)
+
     def _known(self, names, what):
         bad = [c for c in names if c not in self.columns]
         if bad: raise ValueError(f"No column {bad[0]!r} for {what}=. The table has: {', '.join(list(self.columns)[:12])}.")
@@ -197,21 +200,22 @@ class Items:
         self._known(names, "features")
         return feature_matrix({c: self.columns[c] for c in names}, self.kinds, self.folder)
 
-    def row(self, i): "Row `i` as a dictionary."; return {c: v[i] for c, v in self.columns.items()}
-    def differing(self, rows, sd=.5):
-        "Columns shown in which these rows differ; numbers by more than `sd` standard deviations."
-        def far(c):
-            keys = {_same_key(self.columns[c][i]) for i in rows}
-            if len(keys) < 2 or self.kinds[c] != "number": return len(keys) > 1
-            x = np.array([np.nan if _missing(v) else _number(v) for v in self.columns[c]], float); y = x[list(rows)]
-            return np.isnan(y).any() or np.ptp(y) > sd*np.nanstd(x)
-        return [c for c in self.show if far(c)]
-    def __repr__(self): return f"Items: {self.n} rows; " + ", ".join(f"{c} ({self.kinds[c]})" for c in self.show)
-
+# %% ../nbs/30_labelling.ipynb #e7cb3f49
 def _same_key(v):
     if _missing(v): return None
     if isinstance(v, (int, float, np.number)): return float(v)
     return v.strip() if isinstance(v, str) else v if isinstance(v, bytes) else v.tobytes() if hasattr(v, "tobytes") else str(v)
+
+def _differing(self, rows, sd=.5):
+    "Columns shown in which these rows differ; numbers by more than `sd` standard deviations."
+    def far(c):
+        keys = {_same_key(self.columns[c][i]) for i in rows}
+        if len(keys) < 2 or self.kinds[c] != "number": return len(keys) > 1
+        x = np.array([np.nan if _missing(v) else _number(v) for v in self.columns[c]], float); y = x[list(rows)]
+        return np.isnan(y).any() or np.ptp(y) > sd*np.nanstd(x)
+    return [c for c in self.show if far(c)]
+
+Items.differing = _differing
 
 # %% ../nbs/30_labelling.ipynb #de0783a4
 class FixedQuestions(ActiveLearner):
@@ -437,6 +441,11 @@ class _Back(_Moves):
         self.turns += 1
         return True
 
+    def ask_skipped(self): "Show the skipped questions now."; self._revisit = bool(self.skipped); self.turns += 1
+
+# %% ../nbs/30_labelling.ipynb #4640885f
+class _Change(_Back):
+    "Changing an old answer."
     def change(self, k, value):
         "Replace answer `k`; everything after it is told again."
         said = self.said
@@ -465,10 +474,8 @@ class _Back(_Moves):
         if len(self.learner.answers_) == e["n"]: return self._retell(q, value)
         self.memory.put(q, value); self._settle(); self.note("changed")
 
-    def ask_skipped(self): "Show the skipped questions now."; self._revisit = bool(self.skipped); self.turns += 1
-
-# %% ../nbs/30_labelling.ipynb #2075b13e
-class _Sense(_Back):
+# %% ../nbs/30_labelling.ipynb #0c55e409
+class _Sense(_Change):
     "What the answers say together."
     @property
     def said(self):
@@ -490,6 +497,9 @@ class _Sense(_Back):
         same = [w for w, s in zip(("ab", "ac", "bc"), v) if s > 0]
         return same[0] if len(same) == 1 else "none"
 
+# %% ../nbs/30_labelling.ipynb #3ab0f125
+class _Conflicts(_Sense):
+    "Answers that cannot all be right."
     def conflicts(self, limit=20)->list: # of `Conflict`, newest first
         "Contradictions with the chain of answers behind each."
         facts = [(f, s) for s in self.said if s.how != "implied" for f in pair_facts(s.query, s.answer)]
@@ -607,8 +617,8 @@ def csv_text(columns:dict)->str:
     w.writerow([safe_cell(c) for c in columns]); w.writerows([safe_cell(v) for v in row] for row in zip(*columns.values()))
     return f.getvalue()
 
-# %% ../nbs/30_labelling.ipynb #2e264051
-class Session(_Sense):
+# %% ../nbs/30_labelling.ipynb #cbec2317
+class Session(_Conflicts):
     "A table, a learner, a log: what the view shows and tests drive."
     status, advice, table, remember_labels, kinds = _status, _advice, _table, _remember_labels, ("pair", "triple")
     def __init__(self,
@@ -633,21 +643,24 @@ class Session(_Sense):
         self.remember_labels()
 
     def _learner(self, learner):
+        "The learner that was given, fresh; or one that reads off a list."
         if learner is None: return self._default()
         if isinstance(learner, ActiveLearner):
             from sklearn.base import clone
             return clone(learner)
-        return FixedQuestions(self._rows_of(learner))
+        return FixedQuestions(_rows_of(self.items.ids, learner))
 
-    def _rows_of(self, questions):
-        rows, out = {i: r for r, i in enumerate(self.items.ids)}, []
-        for k, q in enumerate(questions):
-            ids = [_plain(i) for i in q]
-            if len(ids) not in (2, 3): raise ValueError(f"Question {k} names {len(ids)} rows; a pair names 2, a triple 3.")
-            bad = [i for i in ids if i not in rows]
-            if bad: raise ValueError(f"Question {k} names {bad[0]!r}, which is not an id of the table. First ids: {', '.join(map(str, self.items.ids[:3]))}.")
-            out.append(tuple(rows[i] for i in ids))
-        return out
+# %% ../nbs/30_labelling.ipynb #5a1b2854
+def _rows_of(names, questions):
+    "Questions by id as questions by row number."
+    rows, out = {i: r for r, i in enumerate(names)}, []
+    for k, q in enumerate(questions):
+        ids = [_plain(i) for i in q]
+        if len(ids) not in (2, 3): raise ValueError(f"Question {k} names {len(ids)} rows; a pair names 2, a triple 3.")
+        bad = [i for i in ids if i not in rows]
+        if bad: raise ValueError(f"Question {k} names {bad[0]!r}, which is not an id of the table. First ids: {', '.join(map(str, names[:3]))}.")
+        out.append(tuple(rows[i] for i in ids))
+    return out
 
 # %% ../nbs/30_labelling.ipynb #49eca9b6
 class _Out(Session):
@@ -660,7 +673,7 @@ class _Out(Session):
     def to_csv(self, path=None):
         "Write the result; returns the path."
         from csc_nb.demo import atomic_write
-        path = Path(path) if path else (self.log or Path("clusters")).with_suffix(".clusters.csv")
+        path = Path(path) if path else getattr(self, "out", None) or (self.log or Path("clusters")).with_suffix(".clusters.csv")
         atomic_write(path, csv_text(self.table()))
         return path
     @property
@@ -679,6 +692,7 @@ class _Out(Session):
         return self._view
     def _ipython_display_(self): self.view()._ipython_display_()
 
+# %% ../nbs/30_labelling.ipynb #a714d8d8
 class AskPairs(_Out):
     "“Same or different?” By default nCOBRAS asks: it finds the number of clusters and checks doubtful answers."
     def _default(self):

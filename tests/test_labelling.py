@@ -191,12 +191,12 @@ from csc_nb.ncobras import NCOBRAS
 X, y = make_moons(80, noise=.07, random_state=0)
 DF = pd.DataFrame({"id": [f"P{i:02}" for i in range(80)], "u": X[:, 0].round(3), "v": X[:, 1].round(3)})
 s = AskPairs(DF, id="id", learner=NCOBRAS(random_state=0), log=sys.argv[1], annotator="A")
-print("ready", len(s.said), flush=True)
+print("ready", len(s.memory.said), flush=True)
 k = 0
 while True:
     s.answer(s.turn.id, 1 if y[s.turn.query.a] == y[s.turn.query.b] else -1); k += 1
-    print("ok", len(s.said), flush=True)
-    if k % 5 == 0: s.change(len(s.said)//2, -(s.said[len(s.said)//2].answer or 1)); print("ok", len(s.said), flush=True)
+    print("ok", len(s.memory.said), flush=True)
+    if k % 5 == 0: s.change(len(s.said)//2, -(s.said[len(s.said)//2].answer or 1)); print("ok", len(s.memory.said), flush=True)
 """
 
 
@@ -206,7 +206,7 @@ def test_a_killed_kernel_loses_no_answer_and_a_second_kernel_is_refused(tmp_path
         p = subprocess.Popen([sys.executable, "-c", CHILD, str(log)], stdout=subprocess.PIPE, text=True)
         try:
             word, n = p.stdout.readline().split()
-            assert word == "ready" and int(n) >= last  # everything acknowledged before the kill is there
+            assert word == "ready" and int(n) >= last  # everything acknowledged before the kill is there: what a change set aside is remembered too
             if round_ == 0:
                 with pytest.raises(RuntimeError, match="in use by another process"): new(tmp_path, "k.jsonl")
             for _ in range(7 + 4*round_): last = int(p.stdout.readline().split()[1])
