@@ -1,6 +1,6 @@
 """Bayesian active clustering: seconds per question on digits-389, growth in n, d, K and particles, and what the bound saves.
 
-    python benchmarks/bench_bayes_active.py [--plot FILE] [--csv FILE]
+    python benchmarks/bench_bayes_active.py [--growth] [--plot FILE] [--csv FILE]
 
 Processor seconds of this process are given beside wall seconds, since a shared machine makes the latter wander; and beside a peer
 measured in the same run: one product of the `(n, S·K)` marginals with themselves, which *Uncertain* cannot do without.
@@ -69,8 +69,9 @@ def plot(rows, path):
 
 
 if __name__ == "__main__":
-    ap = argparse.ArgumentParser(); ap.add_argument("--plot"); ap.add_argument("--csv"); args = ap.parse_args()
-    digits(); savings(); rows = growth()
+    ap = argparse.ArgumentParser(); ap.add_argument("--plot"); ap.add_argument("--csv"); ap.add_argument("--growth", action="store_true", help="only the growth"); args = ap.parse_args()
+    if not args.growth: digits(); savings()
+    rows = growth()
     if args.csv:
         with open(args.csv, "w", newline="") as f: csv.writer(f).writerows([("varied", "value", "seconds"), *((a, v, round(t, 4)) for a, v, t in rows)])
     if args.plot: plot(rows, args.plot)

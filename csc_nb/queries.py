@@ -175,17 +175,9 @@ def _strategy(s):
     if not hasattr(s, "ask"): raise TypeError(f"strategy={s!r} has no method ask(board).")
     return s
 
-# %% ../nbs/24_query_strategies.ipynb #99c6c89a
-class ActiveClusterer(ActiveLearner):
-    "A query strategy with any passive clusterer."
-    method_name = "active"
-    def __init__(self,
-        strategy=None, # a name of `STRATEGIES` or an object with `ask(board)`; None: NPU
-        clusterer=None, # a passive clusterer that takes `constraints`; None: `PCKMeans`
-        *, n_clusters=None, # None: that of the clusterer
-        random_state=None):
-        self.strategy, self.clusterer, self.n_clusters, self.random_state = strategy, clusterer, n_clusters, random_state
-
+# %% ../nbs/24_query_strategies.ipynb #e2a00001
+class _Fits(ActiveLearner):
+    "The passive clusterer, fitted when somebody looks, and what can be read off it."
     def _passive(self, seed):
         "The clusterer, with our number of clusters and a fixed seed."
         from csc_nb.baselines.kmeans import PCKMeans
@@ -205,6 +197,34 @@ class ActiveClusterer(ActiveLearner):
             self._fits[key], self._last = np.asarray(model.labels_), (key, model)
         return self._fits[key]
 
+    def _publish_links(self, X, est, links):
+        self._now = links
+        self._publish(lambda: self._fit_now(X, est, links))
+
+    @property
+    def clusterer_(self):
+        "The passive clusterer, fitted to the answers so far."
+        self.labels_
+        if self._last[0] != tuple(self._now): self._fits.pop(tuple(self._now), None); self._publish_links(self._X, self._passive_now(), self._now); self.labels_
+        return self._last[1]
+    def _passive_now(self): return self._passive(int(np.random.default_rng(self.seed_).integers(2**31)))
+    @property
+    def implied_(self):
+        "Links that followed without a question, as rows (a, b, answer)."
+        told = {(q.a, q.b, a) for q, a in self.answers_}
+        return [l for l in self._now if l not in told]
+
+# %% ../nbs/24_query_strategies.ipynb #99c6c89a
+class ActiveClusterer(_Fits):
+    "A query strategy with any passive clusterer."
+    method_name = "active"
+    def __init__(self,
+        strategy=None, # a name of `STRATEGIES` or an object with `ask(board)`; None: NPU
+        clusterer=None, # a passive clusterer that takes `constraints`; None: `PCKMeans`
+        *, n_clusters=None, # None: that of the clusterer
+        random_state=None):
+        self.strategy, self.clusterer, self.n_clusters, self.random_state = strategy, clusterer, n_clusters, random_state
+
     def _queries(self, X, rng):
         est = self._passive(int(rng.integers(2**31)))
         K = getattr(est, "n_clusters", None)
@@ -223,20 +243,3 @@ class ActiveClusterer(ActiveLearner):
             self.n_iter_ += 1
             if said: links.append((q.a, q.b, said))
             self._publish_links(X, est, links + board.implied)
-
-    def _publish_links(self, X, est, links):
-        self._now = links
-        self._publish(lambda: self._fit_now(X, est, links))
-
-    @property
-    def clusterer_(self):
-        "The passive clusterer, fitted to the answers so far."
-        self.labels_
-        if self._last[0] != tuple(self._now): self._fits.pop(tuple(self._now), None); self._publish_links(self._X, self._passive_now(), self._now); self.labels_
-        return self._last[1]
-    def _passive_now(self): return self._passive(int(np.random.default_rng(self.seed_).integers(2**31)))
-    @property
-    def implied_(self):
-        "Links that followed without a question, as rows (a, b, answer)."
-        told = {(q.a, q.b, a) for q, a in self.answers_}
-        return [l for l in self._now if l not in told]
