@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SuperInstance', 'VectorSpace', 'k_medoids', 'DistanceSpace', 'split', 'asking', 'split_level', 'answer_table',
-           'open_pairs', 'merge', 'provisional', 'next_to_split', 'centre_distances', 'spell_out', 'COBRAS']
+           'open_pairs', 'merge', 'join_known', 'provisional', 'next_to_split', 'centre_distances', 'spell_out',
+           'COBRAS']
 
 # %% ../nbs/16_cobras.ipynb #802c128e
 from typing import NamedTuple
@@ -233,6 +234,23 @@ def merge(
                 joined = True
             if progress: progress(clusters, V)
             if joined: break
+    return clusters
+
+# %% ../nbs/16_cobras.ipynb #b61c0de1
+def join_known(
+    clusters:list, # lists of numbers of super-instances
+    V:np.ndarray, # `(S, S)` known answers
+)->list: # clusters
+    "Join all clusters between which only \"same\" is known, without a question."
+    clusters = [list(c) for c in clusters]
+    a = 0
+    while a < len(clusters):
+        for b in range(a+1, len(clusters)):
+            between = V[np.ix_(clusters[a], clusters[b])]
+            if (between == 1).any() and not (between == -1).any():
+                clusters[a] += clusters.pop(b); a = -1
+                break
+        a += 1
     return clusters
 
 # %% ../nbs/16_cobras.ipynb #30d56a46

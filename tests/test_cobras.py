@@ -66,6 +66,17 @@ def test_merge_reuses_answers_and_finds_the_classes():
         assert len({q.key for q in asked}) == len(asked) and not given & {q.key for q in asked}
 
 
+def test_join_known_is_the_closure_of_same():
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        S = int(rng.integers(2, 12)); lab = rng.integers(0, 3, S); known = np.triu(rng.random((S, S)) < .3, 1)
+        V = np.where(known | known.T, np.where(lab[:, None] == lab, 1, -1), 0).astype(np.int8)
+        R = (V == 1) | np.eye(S, dtype=bool)
+        for _ in range(S): R = R | (R.astype(int) @ R.astype(int) > 0)
+        out = cb.join_known([[s] for s in range(S)], V)
+        assert sorted(map(tuple, map(sorted, out))) == sorted({tuple(np.flatnonzero(r).tolist()) for r in R})
+
+
 def test_cluster_table_against_loops():
     rng = np.random.default_rng(0); S, C = 9, 4
     lab = np.r_[np.arange(C), rng.integers(0, C, S-C)]; D = pairwise_distances(rng.normal(size=(S, 2)))

@@ -242,7 +242,7 @@ def test_persistent_lies_unsure_and_training_rows():
     assert max(max(q.items) for q, _ in a.answers_) < 50 and len({q.key for q, _ in a.answers_}) == a.n_queries_
 
 
-@pytest.mark.parametrize("kw, text", [(dict(noise=.5), "below 0.5"), (dict(confidence=2), "between 0 and 1"), (dict(order=-1), "at least 0"), (dict(choice="x"), "improved")])
+@pytest.mark.parametrize("kw, text", [(dict(noise=.5), "below 0.5"), (dict(confidence=2), "between 0 and 1"), (dict(order=-1), "at least 0"), (dict(choice="x"), "rivals")])
 def test_errors(kw, text):
     with pytest.raises(ValueError, match=text): NCOBRAS(**kw).start(blobs()[0])
 
@@ -253,3 +253,89 @@ def test_wrapped_learner_replays_corrected_answers():
     b = VerifiedLearner(RandomPairLearner(3), .1, order=1, batch=12, random_state=0).fit(X, oracle=NoisyOracle(y, .1, random_state=0), budget=30)
     np.testing.assert_array_equal(a.undo(20).labels_, b.labels_)
     assert b.n_queries_ == 30 and a.ask() == b.ask()
+
+
+def test_weighted_answers_equal_brute_force():
+    rng = np.random.default_rng(8)
+    for _ in range(150):
+        P, v = random_graph(rng, mmax=8); W = sets(P); rho = .1/.9; odds = np.exp(rng.normal(size=len(v)))*(rng.random(len(v)) < .7); odds[odds == 0] = 1.
+        price = np.where(odds == 1, rho, np.minimum(rho*odds, .9)); w = np.prod(np.where(W != v, price, 1.), 1); p = w/w.sum()
+        b = Block(P[:, 0], P[:, 1], v, order=None, odds=odds, noise=.1)
+        assert math.isclose(b.total(rho), w.sum(), rel_tol=1e-9)
+        np.testing.assert_allclose(b.p_wrong(rho), p @ (W != v), atol=1e-12)
+        V, _ = b.worlds(5000); assert {x.tobytes() for x in V} == {x.tobytes() for x in W}
+        np.testing.assert_allclose(np.sort(b.weight(V, rho)), np.sort(w), rtol=1e-9)
+        d = (W != v).sum(1); prior = np.prod(np.where(W != v, odds, 1.), 1)
+        np.testing.assert_allclose(b.counts()[:d.max()+1], np.bincount(d, prior), rtol=1e-9)
+
+
+def test_verdict_with_prior_odds_is_the_posterior():
+    rng = np.random.default_rng(9)
+    for _ in range(150):
+        P, v = random_graph(rng); W = sets(P); odds = np.exp(.8*rng.normal(size=len(v))); price = np.minimum(odds/9, .9)
+        p = np.prod(np.where(W != v, price, 1.), 1); p = p/p.sum(); rel = rng.random(len(v)) < .7
+        out = verdict(P, v, .1, None, odds=odds, relevant=rel, max_worlds=5000)
+        assert math.isclose(out.confidence, max(p[(W[:, rel] == w[rel]).all(1)].sum() for w in W), rel_tol=1e-9)
+        np.testing.assert_allclose(out.p_wrong(), p @ (W != v), atol=1e-12)
+
+
+def test_exposed_rivals_against_brute_force():
+    rng = np.random.default_rng(10); cases = 0
+    for _ in range(300):
+        P, v = random_graph(rng, mmax=8); n = int(P.max()) + 1
+        if len(set(blocks(n, P))) > 1: continue
+        rel = rng.random(len(v)) < .7
+        if not rel.any(): continue
+        W = sets(P); p = (.1/.9)**(W != v).sum(1); p = p/p.sum(); out = verdict(P, v, .1, None, relevant=rel, max_worlds=5000)
+        ok = nc.open_to_ask(out, {tuple(sorted(q)) for q in P.tolist()}); x = nc.expose(out, ok, 5000); cases += 1
+        I = np.array([implied_brute(n, P, w) for w in W]); base = implied_brute(n, P, out.value); rival = (W[:, rel] != out.value[rel]).any(1)
+        B = np.array([[p[rival & (I[:, i, j] == -base[i, j])].sum() if ok[i, j] and base[i, j] else 0 for j in range(n)] for i in range(n)])
+        np.testing.assert_allclose(x.against, B, atol=1e-12); np.testing.assert_array_equal(x.expected[ok], base[ok])
+        seen = np.array([((Iw == -base) & (base != 0) & ok).any() for Iw in I]) & rival
+        assert math.isclose(x.confidence, 1 - p[seen].sum(), abs_tol=1e-9)
+    assert cases > 60
+
+
+def test_questions_stop_when_nothing_can_be_exposed():
+    c = Constraints([0], [1], [-1], n_samples=2)
+    out = ConstraintVerifier(.1).verify(c, oracle=lambda q: pytest.fail("asked"))
+    assert math.isclose(out.confidence, .9) and out.redundant == []
+    c = Constraints([0, 0], [1, 2], [1, -1], n_samples=3); y = [0, 0, 1]
+    out = ConstraintVerifier(.1).verify(c, oracle=lambda q: 1 if y[q.a] == y[q.b] else -1)
+    assert [(w.a, w.b, w.expected) for w in out.redundant] == [(1, 2, -1)]
+
+
+def test_prior_learns_from_the_share_of_same():
+    assert nc.share_same(0, 0, .1) == .5 and nc.share_same(8, 0, .1) == .97 and nc.share_same(0, 8, .1) == .03
+    rng = np.random.default_rng(0); true = rng.random(4000) < .7; said = true ^ (rng.random(4000) < .1)
+    assert abs(nc.share_same(said.sum(), (~said).sum(), .1) - .7) < .03
+
+
+def test_prior_doubts_what_is_surprising():
+    X, y = blobs(); a = NCOBRAS(noise=.1, random_state=0).fit(X, oracle=NoisyOracle(y, .1, random_state=1), budget=60)
+    b = NCOBRAS(noise=.1, prior="uniform", random_state=0).fit(X, oracle=NoisyOracle(y, .1, random_state=1), budget=60)
+    assert a._odds and not b._odds and len({o > 1 for o in a._odds.values()}) == 2
+    with pytest.raises(ValueError, match="learned"): NCOBRAS(prior="x").start(X)
+
+
+@pytest.mark.parametrize("strategy", ["npu", "min-max", "explore-consolidate"])
+def test_verifier_wraps_query_strategies(strategy):
+    from csc_nb.queries import ActiveClusterer
+    X, y = blobs(45); inner = ActiveClusterer(strategy, n_clusters=3)
+    a = VerifiedLearner(inner, .1, batch=8, random_state=0).fit(X, oracle=NoisyOracle(y, .1, random_state=2), budget=30)
+    assert a.n_queries_ == 30 and a.redundant_ and a.labels_.shape == (45,)
+    kept = {(*q.key, v) for q, v in a.answers_}; assert {tuple(r) for r in a.suspects_.tolist()} <= kept
+
+
+def test_precomputed_distances():
+    from sklearn.metrics import adjusted_rand_score as ari, pairwise_distances
+    X, y = blobs()
+    a = NCOBRAS(noise=.05, metric="precomputed", random_state=0).fit(pairwise_distances(X), oracle=NoisyOracle(y, .05, random_state=0), budget=80)
+    assert ari(y, a.labels_) > .7
+
+
+def test_much_noise_never_stops_a_run():
+    X, _ = blobs(40); y = np.arange(40) % 5
+    for noise in (.2, .35):
+        a = NCOBRAS(noise=noise, random_state=0).fit(X, oracle=NoisyOracle(y, noise, random_state=0), budget=120)
+        assert a.n_queries_ == 120 and 0 < a.confidence_ <= 1 + 1e-9
