@@ -7,8 +7,8 @@ __all__ = ['SCORE_KERNELS', 'rbf', 'top_eigs', 'hsic', 'centre', 'score_matrix',
            'block_kernel', 'score_blocks', 'usefulness_matrix', 'random_orthonormal', 'subspace_sigma', 'Exact',
            'Landmarks', 'Point', 'evaluate', 'gradient_formula', 'gradient', 'cayley', 'Descent', 'descent_init',
            'descent_step', 'Run', 'descend', 'alternate', 'multistart', 'best_run', 'draw_starts', 'Balance', 'balance',
-           'score_factor', 'DiSC', 'Task', 'DRSC', 'DRHSIC', 'DiSCPath', 'disc_path', 'disc_directions', 'disc_figure',
-           'disc_demo']
+           'score_factor', 'DiSC', 'Task', 'cluster_usefulness', 'DRSC', 'DRHSIC', 'DiSCPath', 'disc_path',
+           'disc_directions', 'disc_figure', 'disc_demo']
 
 # %% ../nbs/14_disc.ipynb #d0000003
 import warnings
@@ -500,7 +500,7 @@ def balance(
     ends = [best_run(multistart(p._replace(a=a, mu=mu), starts, **kw)).at.W for a, mu in ((1., 0.), (0., 1.))]
     A, B = (_light(evaluate(W, p, quality=True)) for W in ends)
     cost, gain = B.J1 - A.J1, B.J2 - A.J2
-    return Balance(float(cost/gain) if cost > 0 and gain > 1e-12 else 1., A, B)
+    return Balance(float(cost/gain) if cost > 0 and gain > 1e-12 else 1., A, B)      # 1 when the ends are one
 
 # %% ../nbs/14_disc.ipynb #d0000095
 def _evaluate_landmarks(W, p):
@@ -686,6 +686,18 @@ def _principal(W, Xc):
     w, R = np.linalg.eigh((Xc @ W).T @ (Xc @ W))
     return _fix_signs(W @ R[:, ::-1])
 
+# %% ../nbs/14_disc.ipynb #d00001b1
+def cluster_usefulness(
+    labels:np.ndarray, # `(n,)` numbers from 0
+    S:np.ndarray, # matrix of the scores, or its thin factor
+)->float: # from 0 to 1
+    "Dependence of the clusters themselves on the score: normalised HSIC of the labels."
+    L = np.eye(labels.max()+1)[labels]
+    norm = np.linalg.norm((L - L.mean(0)).T @ (L - L.mean(0)))
+    if norm == 0: return 0.
+    value = (L*(S @ L)).sum() if S.shape[0] == S.shape[1] else ((S.T @ L)**2).sum()
+    return float((len(L)-1)*value/norm)
+
 # %% ../nbs/14_disc.ipynb #d0000106
 def _store(self, X, task, p, runs):
     "Learned attributes."
@@ -697,6 +709,7 @@ def _store(self, X, task, p, runs):
     self.n_clusters_ = int(self.labels_.max()) + 1
     self.components_, self.sigma_, self.mu_ = W.T.copy(), p.sigma, float(p.mu)
     self.quality_, self.usefulness_ = at.J1, at.J2
+    self.cluster_usefulness_ = 0. if p.S is None else cluster_usefulness(self.labels_, p.S)
     self.feature_importances_ = np.linalg.norm(W, axis=1)
     self.objective_, self.objective_history_, self.n_iter_ = run.at.F, run.history, max(1, len(run.history) - 1)
     self.objectives_, self.converged_ = np.array([r.at.F for r in runs]), bool(run.converged)

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from csc_nb.datasets import toy_disc
-from csc_nb.disc import (DRHSIC, DRSC, DiSC, Exact, Landmarks, _krylov, _principal, _psi_products, alternate, balance, best_run, block_kernel, cayley, censored_weights,
+from csc_nb.disc import (DRHSIC, DRSC, DiSC, Exact, Landmarks, _krylov, _principal, _psi_products, alternate, balance, best_run, block_kernel, cayley, censored_weights, cluster_usefulness,
                          centre, descend, descent_init, descent_step, disc_demo, disc_directions, disc_path, draw_starts, evaluate, gradient, gradient_formula, hsic,
                          kaplan_meier, multistart, random_orthonormal, rbf, score_blocks, score_factor, score_matrix, subspace_sigma, top_eigs, usefulness_matrix)
 from csc_nb.spectral import round_kmeans, spectral_embedding
@@ -239,6 +239,16 @@ def test_rows_without_a_score_take_no_part():
 def test_errors_say_what_to_repair(toy, scores, kw, words):
     with pytest.raises(ValueError) as e: DiSC(**{"n_clusters": 2, "n_init": 1, **kw}).fit(toy.data, scores=scores)
     for w in words: assert w in str(e.value)
+
+
+def test_usefulness_of_clusters_tells_what_the_subspace_hides():
+    s = np.random.default_rng(0).normal(size=200); blocks = score_blocks(s, 200); S = usefulness_matrix(blocks, 200)
+    related, other = (s > 0).astype(int), np.random.default_rng(1).integers(2, size=200)
+    assert cluster_usefulness(related, S) > .5 and abs(cluster_usefulness(other, S)) < .05 and cluster_usefulness(np.zeros(200, int), S) == 0
+    assert cluster_usefulness(1 - related, S) == pytest.approx(cluster_usefulness(related, S))
+    assert cluster_usefulness(related, score_factor(blocks, 200, np.random.default_rng(0))) == pytest.approx(cluster_usefulness(related, S), rel=1e-6)
+    L = np.eye(2)[related]
+    assert cluster_usefulness(related, score_matrix(L @ L.T)) == pytest.approx(1)
 
 
 # ---------- landmarks
