@@ -70,6 +70,7 @@ def main():
     ap.add_argument("--jobs", type=int, default=os.cpu_count())
     args = ap.parse_args()
     for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"): os.environ.setdefault(v, "1")
+    os.environ.pop("MPLBACKEND", None)          # another backend would leave the page without its figures
     paths = [p.resolve() for p in args.notebooks] or notebooks()
     bad = 0
     with ThreadPoolExecutor(args.jobs) as pool:
