@@ -111,7 +111,7 @@ def bag_embedding(
     bags:Bags, # or None
     K:int, # clusters
     alpha:float=.7, form:str="exact", without_pairs:bool=False, # strength; see `bag_terms`
-    relative:bool=True, # divide Q by its largest eigenvalue; False: α as in the thesis
+    relative:bool=False, # divide Q by its largest eigenvalue; False: α as in the thesis
     random_state=0,
 ): # `Embedding`
     "Leading eigenvectors of eq. (2.13)."
@@ -139,21 +139,21 @@ def hide_labels(bags:Bags, hidden)->Bags:
     return Bags(bags.bag_ids[bags.bag], {k: None if h else s for k, s, h in zip(bags.bag_ids.tolist(), bags.labels, hidden)}, ids=bags.ids, classes=bags.classes)
 
 # %% ../nbs/13_bags.ipynb #62347c1c
-def _cv_fold(W, bags, hidden, K, alpha, form, without_pairs, relative, seed):
-    z = round_kmeans(bag_embedding(W, hide_labels(bags, hidden), K, alpha, form, without_pairs, relative, seed).vectors, K, 3, seed)
+def _cv_fold(W, bags, hidden, K, alpha, form, without_pairs, seed):
+    z = round_kmeans(bag_embedding(W, hide_labels(bags, hidden), K, alpha, form, without_pairs, True, seed).vectors, K, 3, seed)
     return bag_agreement(z, bags, hidden)
 
 def choose_alpha(
     W, bags:Bags, K:int, # affinity, bags, clusters
-    grid=(0., .3, .7, 1.5, 3.), # strengths to try
-    folds:int=5, form:str="exact", without_pairs:bool=False, relative:bool=True, random_state=0, n_jobs=None,
+    grid=(0., .3, 1., 3., 10.), # relative strengths to try
+    folds:int=5, form:str="exact", without_pairs:bool=False, random_state=0, n_jobs=None,
 )->tuple: # the strength with the best mean, and `(len(grid), folds)` scores
     "Strength by hiding the labels of one fold of bags after the other."
     known = np.flatnonzero(bags.labelled); rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     fold = np.full(bags.n_bags, -1); fold[rng.permutation(known)] = np.arange(len(known)) % min(folds, len(known))
     seeds = rng.integers(2**31 - 1, size=fold.max() + 1)
     jobs = [(a, f) for a in grid for f in range(fold.max() + 1)]
-    out = Parallel(n_jobs=n_jobs)(delayed(_cv_fold)(W, bags, fold == f, K, a, form, without_pairs, relative, int(seeds[f])) for a, f in jobs)
+    out = Parallel(n_jobs=n_jobs)(delayed(_cv_fold)(W, bags, fold == f, K, a, form, without_pairs, int(seeds[f])) for a, f in jobs)
     scores = np.array(out).reshape(len(grid), -1)
     return float(grid[int(scores.mean(1).argmax())]), scores
 
@@ -166,7 +166,7 @@ class BagSpectralClustering(ConstrainedClusterer):
         n_clusters=8, # K; the number of labels, or more for subclasses
         *,
         alpha=.7, # strength of the bag labels, or "cv": by hiding the labels of some bags
-        relative=True, # 1 is as strong as the affinity; False: alpha as in the thesis
+        relative=False, # alpha in units of the affinity: 1 is equally loud; False: alpha as in the thesis
         form="exact", # Q as derived; "printed": eq. (2.12) of the thesis
         without_pairs=False, # drop what must- and cannot-links could say, "w.o. clml"
         affinity="local", # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
@@ -216,9 +216,13 @@ def _fit_affinity(self, W, bags, K, rs):
     "Strength, embedding, labels."
     seed, none = int(rs.randint(2**31 - 1)), bags is None or bags.empty
     if self.alpha == "cv" and not none and bags.labelled.sum() > 1:
-        self.alpha_, self.cv_scores_ = choose_alpha(W, bags, K, folds=self.cv, form=self.form, without_pairs=self.without_pairs, relative=self.relative, random_state=seed, n_jobs=self.n_jobs)
+        self.alpha_, self.cv_scores_ = choose_alpha(W, bags, K, folds=self.cv, form=self.form, without_pairs=self.without_pairs, random_state=seed, n_jobs=self.n_jobs)
     else: self.alpha_ = 0. if none or self.alpha == "cv" else float(self.alpha)
-    e = bag_embedding(W, None if none else bags, K, self.alpha_, self.form, self.without_pairs, self.relative, seed)
+    relative = self.relative or self.alpha == "cv"
+    lam = 0. if none else bag_scale(bag_terms(bags, self.form, self.without_pairs), degrees(W))
+    self.loudness_ = self.alpha_ if relative else self.alpha_*lam
+    if self.loudness_ > 20: warnings.warn(f"The bag labels are {self.loudness_:.0f} times as loud as the affinity: clusters of bags, not of rows, may result. Try relative=True or alpha='cv'.", UserWarning, stacklevel=4)
+    e = bag_embedding(W, None if none else bags, K, self.alpha_, self.form, self.without_pairs, relative, seed)
     self.embedding_, self.eigenvalues_, self.mu_ = e.vectors, e.values, 0. if none else bag_mu(bags, self.form)
     z = round_kmeans(self.embedding_, K, self.n_init, seed) if len(self.embedding_) > 1 else np.zeros(1, np.int64)
     self.labels_ = np.unique(z, return_inverse=True)[1].astype(np.int64)
@@ -243,7 +247,7 @@ def _boxes(ax, z, y, bags, known, n_boxes=20):
 
 # %% ../nbs/13_bags.ipynb #0cd0c815
 def bags_demo(
-    alpha:float=.7, # strength of the bag labels
+    alpha:float=.7, # strength of the bag labels, relative to the affinity
     labelled:float=1., # share of labelled bags
     *, random_state:int=1,
 ):
@@ -259,7 +263,7 @@ def bags_demo(
     fig = plt.figure(figsize=(7.5, 4.8), layout="constrained"); top, low = fig.subfigures(2, 1, height_ratios=(1, 1.7))
     axs = low.subplots(1, 2)
     for ax, a, name in zip(axs, (0., alpha), ("before, α = 0", f"after, α = {alpha:g}, {known.sum()} of 100 bags labelled")):
-        U = unit_rows(bag_embedding(W, seen, 4, a).vectors); z = round_kmeans(U, 4)
+        U = unit_rows(bag_embedding(W, seen, 4, a, relative=True).vectors); z = round_kmeans(U, 4)
         plot_clusters(best_plane(U)(U), t.target, ax, size=9); ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
         ax.set_title(f"{name}: NMI {nmi(t.target, z):.2f}", fontsize=9)
     _boxes(top.subplots(), z, t.target, bags, known)

@@ -125,12 +125,15 @@ def test_scale_is_the_largest_eigenvalue_and_grows_with_the_number_of_bags():
 def test_relative_strength_is_alpha_over_the_scale():
     t = toy_bags(60, 4, classes=(1, 2), random_state=0); b = Bags(t.bag, t.bag_labels); W = local_affinity(t.data, 15)
     lam = bag_scale(bag_terms(b), degrees(W))
-    np.testing.assert_allclose(bag_embedding(W, b, 4, .7).values, bag_embedding(W, b, 4, .7/lam, relative=False).values, rtol=1e-6)
+    m = BagSpectralClustering(4, alpha=.7, affinity="precomputed", random_state=0).fit(W, bags=b)
+    assert m.loudness_ == pytest.approx(.7*lam, rel=1e-6)
+    np.testing.assert_allclose(m.eigenvalues_, bag_embedding(W, b, 4, .7).values, rtol=1e-6)              # the default is the thesis' alpha
+    np.testing.assert_allclose(bag_embedding(W, b, 4, .7, relative=True).values, bag_embedding(W, b, 4, .7/lam).values, rtol=1e-6)
 
 
 T = toy_bags(60, 4, spread=1.1, classes=(1, 2), random_state=1)
 B = Bags(T.bag, T.bag_labels)
-def fit(bags, X=T.data, **kw): return BagSpectralClustering(4, random_state=0, **kw).fit(X, bags=bags)
+def fit(bags, X=T.data, **kw): return BagSpectralClustering(4, random_state=0, **{"relative": True, **kw}).fit(X, bags=bags)
 
 
 def test_alpha_zero_and_no_labels_are_plain_spectral_clustering():
@@ -149,7 +152,7 @@ def test_order_and_names_of_bags_do_not_matter():
 
 def test_rows_in_another_order_give_the_same_partition():
     p = np.random.default_rng(1).permutation(len(T.data))
-    z = BagSpectralClustering(4, alpha=.7, random_state=0).fit(T.data[p], bags=B.subset(p)).labels_
+    z = BagSpectralClustering(4, alpha=.7, relative=True, random_state=0).fit(T.data[p], bags=B.subset(p)).labels_
     assert nmi(fit(B, alpha=.7).labels_[p], z) > .98
 
 
@@ -157,7 +160,7 @@ def test_labels_help_where_classes_overlap():
     gain = []
     for s in range(5):
         t = toy_bags(100, 4, spread=1.1, classes=(2, 2), random_state=s); b = Bags(t.bag, t.bag_labels)
-        z = [BagSpectralClustering(4, alpha=a, random_state=0).fit(t.data, bags=b).labels_ for a in (0, .7)]
+        z = [BagSpectralClustering(4, alpha=a, relative=True, random_state=0).fit(t.data, bags=b).labels_ for a in (0, .7)]
         gain.append(nmi(t.target, z[1]) - nmi(t.target, z[0]))
     assert np.mean(gain) > .08 and min(gain) > 0
 
@@ -171,7 +174,7 @@ def test_all_ways_to_give_bags():
 
 def test_bags_by_id_follow_the_rows():
     ids = np.array([f"r{i}" for i in range(len(T.data))]); p = np.random.default_rng(0).permutation(len(ids))
-    b = Bags(T.bag, T.bag_labels, ids=ids); m = BagSpectralClustering(4, alpha=.7, random_state=0)
+    b = Bags(T.bag, T.bag_labels, ids=ids); m = BagSpectralClustering(4, alpha=.7, relative=True, random_state=0)
     a = m.fit(T.data[p], bags=b, sample_id=ids[p]).labels_.copy()
     np.testing.assert_array_equal(a, m.fit(T.data[p], bags=B.subset(p)).labels_)
     np.testing.assert_array_equal(a, m.fit(pd.DataFrame(T.data[p], index=ids[p]), bags=b).labels_)
@@ -237,6 +240,8 @@ def test_warnings_few_labelled_bags_and_too_few_clusters():
     few = hide_labels(B, np.arange(60) >= 10)
     with pytest.warns(UserWarning, match="10 labelled bags for"): fit(few)
     with pytest.warns(UserWarning, match="n_clusters=2 but the bags carry 4 labels"): BagSpectralClustering(2, random_state=0).fit(T.data, bags=B)
+    with pytest.warns(UserWarning, match="times as loud as the affinity"): m = fit(B, relative=False, alpha=50.)
+    assert m.loudness_ > 20
     with warnings.catch_warnings():
         warnings.simplefilter("error"); fit(few, alpha=0); fit(few, alpha="cv"); fit(B)
 
@@ -244,7 +249,7 @@ def test_warnings_few_labelled_bags_and_too_few_clusters():
 def test_more_clusters_than_labels():
     t = toy_bags(60, 4, spread=.5, classes=(1, 2), random_state=0); coarse = t.target//2
     b = Bags(t.bag, [set(coarse[t.bag == m].tolist()) for m in range(60)])
-    z = BagSpectralClustering(4, alpha=.7, random_state=0).fit(t.data, bags=b).labels_
+    z = BagSpectralClustering(4, alpha=.7, relative=True, random_state=0).fit(t.data, bags=b).labels_
     assert nmi(t.target, z) > .9
 
 
@@ -256,7 +261,7 @@ def test_precomputed_dense_and_sparse_affinity():
 
 def test_in_a_pipeline_with_and_without_routing():
     want = fit(B, StandardScaler().fit_transform(T.data), alpha=.7).labels_
-    m = lambda: make_pipeline(StandardScaler(), BagSpectralClustering(4, alpha=.7, random_state=0))
+    m = lambda: make_pipeline(StandardScaler(), BagSpectralClustering(4, alpha=.7, relative=True, random_state=0))
     np.testing.assert_array_equal(m().fit(T.data, bagspectralclustering__bags=B)[-1].labels_, want)
     with config_context(enable_metadata_routing=True): np.testing.assert_array_equal(m().fit(T.data, bags=B)[-1].labels_, want)
 
@@ -267,7 +272,7 @@ def test_nothing_of_size_n_by_n():
     rng = np.random.default_rng(0); X = rng.normal(size=(20_000, 3)) + np.repeat(np.eye(3)*6, [7000, 7000, 6000], axis=0)
     y = np.repeat([0, 1, 2], [7000, 7000, 6000]); bag = rng.permutation(20_000)//10; sets = [set(y[bag == m].tolist()) for m in range(2000)]
     tracemalloc.start()
-    z = BagSpectralClustering(3, n_neighbors=8, n_init=1, random_state=0).fit(X, bags=(bag, sets)).labels_
+    z = BagSpectralClustering(3, relative=True, n_neighbors=8, n_init=1, random_state=0).fit(X, bags=(bag, sets)).labels_
     peak = tracemalloc.get_traced_memory()[1]; tracemalloc.stop()
     assert peak < 400e6 and nmi(y, z) > .9
 
