@@ -54,7 +54,6 @@ class Panel(NamedTuple):
     @property
     def n_experts(self): return self.yes.shape[1]
 
-# %% ../nbs/12_experts.ipynb #3ffc9248
 def make_panel(
     c:Constraints, # answers, in row numbers
     n:int, # rows of X
@@ -88,7 +87,6 @@ def _gamma(P, i, j):
         g[e] = s
     return g
 
-# %% ../nbs/12_experts.ipynb #04edd1a4
 def pair_weight(
     panel:Panel,
     alpha:np.ndarray, beta:np.ndarray, # `(M,)` accuracies
@@ -324,7 +322,6 @@ def fit_marginal(
         values.append(st.value)
     return ExpertFit(st.coef, st.intercept, st.alpha, st.beta, st.R, st.value, values, gain <= .1*s.tol)
 
-# %% ../nbs/12_experts.ipynb #12d3ce53
 def distinct_fits(
     fits:list, # of `ExpertFit`, best first
     k:int=5, # how many

@@ -682,9 +682,12 @@ def vb_fit(
     n = len(m.X); batches = None if batch_size is None else np.array_split(rng.permutation(n), -(-n//batch_size))
     def run(s):
         if forgetting is None: return vb_run(s, m, max_iter, tol, batches, rng)
-        s, path = svb_run(s, m, rng, min(batch_size or 10_000, n), max_iter, tol, forgetting)
-        s, end = vb_run(vb_merge(vb_state(s.R, m), m), m, 1, tol, None, rng)               # one exact pass
-        return s, np.r_[path, end]
+        path, rounds, K = [], 4, -1
+        while rounds and K != len(s.N):                                    # steps, then merges and splits, until neither changes the clusters
+            K, rounds = len(s.N), rounds - 1; s, more = svb_run(s, m, rng, min(batch_size or 10_000, n), max_iter, tol, forgetting)
+            path.append(more); s = vb_split(vb_merge(vb_state(s.R, m), m), m, rng)
+        s, end = vb_run(s, m, 1, tol)                                      # one exact pass
+        return s, np.concatenate([*path, end])
     if n <= sample: return max((run(vb_start(m, rng)) for _ in range(n_init)), key=lambda r: r[0].elbo)
     linked = np.flatnonzero(np.diff(m.links.indptr)); linked = linked[rng.permutation(len(linked))[:sample//2]]
     rows = np.unique(np.r_[linked, rng.permutation(n)[:sample - len(linked)]])

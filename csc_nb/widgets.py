@@ -4,7 +4,7 @@
 
 # %% ../nbs/09_widgets.ipynb #aac4e79f
 from __future__ import annotations
-import base64, html, io, json, math
+import base64, html, inspect, io, json, math
 from itertools import product
 from pathlib import Path
 import numpy as np
@@ -209,8 +209,14 @@ def explore(
     figure_fn, # pure function that returns one figure
     **sliders, # argument name → `(low, high[, step])`, list, bool, or an ipywidgets control
 )->Explorer:
-    "Live sliders around a figure function; needs a kernel."
-    return Explorer(figure_fn, {k: _control(k, v) for k, v in sliders.items()})
+    "Live sliders around a figure function, at its defaults where the sliders allow; needs a kernel."
+    controls, known = {k: _control(k, v) for k, v in sliders.items()}, inspect.signature(figure_fn).parameters
+    for k, c in controls.items():
+        v = known[k].default if k in known else inspect.Parameter.empty
+        if c is sliders[k] or isinstance(c, W.Checkbox) or v is inspect.Parameter.empty: continue
+        if isinstance(c, W.SelectionSlider): c.value = next((u for u in c.options if u[1] == v), (0, c.value))[1]
+        elif c.min <= v <= c.max: c.value = v
+    return Explorer(figure_fn, controls)
 
 # %% ../nbs/09_widgets.ipynb #8b495f97
 def same_state(a, b)->bool:
