@@ -168,10 +168,10 @@ def ask(args):
     "`csc-nb ask`: a person answers questions about the rows of a CSV file, on a page of this machine."
     import signal, time, webbrowser
     from csc_nb.labelling_view import Site, make_session
-    for s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.default_int_handler) # also where a shell told us to ignore Ctrl-C
     settings = ask_settings(args)
     try: make_session(**settings).close() # mistakes are reported here, before a page opens
     except RuntimeError as e: raise ValueError(str(e)) from None
+    for s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.default_int_handler) # also where a shell told us to ignore Ctrl-C
     try:
         with Site(settings, args.port) as site:
             print(f"Open {site.url}\nThe page works on this machine only; nothing leaves it. Ctrl-C ends it.", flush=True)

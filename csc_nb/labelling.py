@@ -16,7 +16,7 @@ from .oracles import ActiveLearner, Journal, Pair, Triple, _plain, _translate, r
 # %% auto #0
 __all__ = ['IMAGE_ENDS', 'column_kind', 'open_image', 'feature_matrix', 'Items', 'FixedQuestions', 'random_questions',
            'pair_facts', 'links_of', 'Turn', 'Said', 'Conflict', 'open_journal', 'Status', 'Advice', 'neighbour_share',
-           'safe_cell', 'csv_text', 'Session', 'AskPairs', 'AskTriplets', 'answers_of', 'Annotators',
+           'safe_cell', 'csv_text', 'Session', 'warm_up', 'AskPairs', 'AskTriplets', 'answers_of', 'Annotators',
            'merge_annotators']
 
 # %% ../nbs/30_labelling.ipynb #9c900567
@@ -177,7 +177,7 @@ class Items:
         self.kinds = {c: column_kind(self.columns[c]) for c in self.columns}
         if isinstance(show, dict): self._set_kinds(show)
         self.show = names
-        self.X = self._features(features)
+        self.X, self._spread = self._features(features), {}
 
     def row(self, i): "Row `i` as a dictionary."; return {c: v[i] for c, v in self.columns.items()}
     def __repr__(self): return f"Items: {self.n} rows; " + ", ".join(f"{c} ({self.kinds[c]})" for c in self.show)
@@ -211,8 +211,9 @@ def _differing(self, rows, sd=.5):
     def far(c):
         keys = {_same_key(self.columns[c][i]) for i in rows}
         if len(keys) < 2 or self.kinds[c] != "number": return len(keys) > 1
-        x = np.array([np.nan if _missing(v) else _number(v) for v in self.columns[c]], float); y = x[list(rows)]
-        return np.isnan(y).any() or np.ptp(y) > sd*np.nanstd(x)
+        if c not in self._spread: self._spread[c] = np.nanstd([np.nan if _missing(v) else _number(v) for v in self.columns[c]])
+        y = [_number(self.columns[c][i]) for i in rows if not _missing(self.columns[c][i])]
+        return len(y) < len(rows) or max(y) - min(y) > sd*self._spread[c]
     return [c for c in self.show if far(c)]
 
 Items.differing = _differing
@@ -662,6 +663,20 @@ def _rows_of(names, questions):
         out.append(tuple(rows[i] for i in ids))
     return out
 
+# %% ../nbs/30_labelling.ipynb #9302eb9c
+_WARM = set() # learners that have run in this process
+
+def warm_up(learner):
+    "Run a learner of this kind on a few made-up rows, once in a process, so that all is compiled."
+    from sklearn.base import clone
+    from csc_nb.oracles import NoisyOracle
+    if type(learner) in _WARM: return
+    _WARM.add(type(learner))
+    closure(3, [[0, 1]], [[1, 2]]); contradictions(3, [[0, 1], [1, 2]], [[0, 2]], 1)
+    X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
+    try: clone(learner).fit(X, oracle=NoisyOracle(y, .2, random_state=0), budget=30)
+    except Exception: pass # it was only a rehearsal
+
 # %% ../nbs/30_labelling.ipynb #49eca9b6
 class _Out(Session):
     "What leaves a session."
@@ -688,6 +703,7 @@ class _Out(Session):
     def view(self, **kw):
         "The buttons."
         from csc_nb.labelling_view import AskView
+        warm_up(self.learner)
         self._view = AskView(self, **kw)
         return self._view
     def _ipython_display_(self): self.view()._ipython_display_()

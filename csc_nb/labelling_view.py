@@ -10,7 +10,7 @@ import numpy as np
 import ipywidgets as W
 from IPython.display import display
 from .labelling import Session, _missing, _number, _series, open_image
-from .plotting import PALETTE, best_plane, cluster_style, plot_clusters
+from .plotting import PALETTE, best_plane, cluster_style, few_shades, plot_clusters
 
 # %% auto #0
 __all__ = ['LIMIT', 'STYLE', 'PAIR_KEYS', 'TRIPLE_KEYS', 'MORE_KEYS', 'text_html', 'number_html', 'image_html', 'series_html',
@@ -116,7 +116,7 @@ STYLE = """<style>
 .csc-note{color:var(--soft);font-size:13.5px}.csc-alert{background:#E69F0018;border:1px solid #E69F00;border-radius:10px;padding:10px 14px;margin:8px 0 2px}.csc-good{background:#1A8F3C14;border:1px solid #1A8F3C66;border-radius:10px;padding:8px 14px}
 .csc-facts{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:14px}.csc-facts b{font-size:16px}
 .csc-group{display:flex;gap:10px;align-items:baseline;padding:5px 0;border-top:1px solid var(--line);font-size:14px}.csc-dot{flex:none;width:12px;height:12px;border-radius:6px;align-self:center}.csc-group .csc-who{color:var(--soft);overflow:hidden;text-overflow:ellipsis;white-space:nowrap;min-width:0}
-.csc-group img{height:34px!important;width:auto;margin:0 2px;border-radius:3px;image-rendering:pixelated;vertical-align:middle}.csc-group svg{width:60px;height:24px;vertical-align:middle}
+.csc-group img{height:34px!important;width:auto;margin:0 2px;border-radius:3px;image-rendering:pixelated;vertical-align:middle}.csc-group svg{width:60px;height:24px;vertical-align:middle;display:inline-block}
 @media(max-width:640px){.csc-cards{flex-direction:column}}
 </style>"""
 
@@ -325,18 +325,18 @@ class _Drawing(_Acting):
 # %% ../nbs/30a_labelling_view.ipynb #17c92502
 class _Panel(_Drawing):
     def _draw_panel(self, t):
-        "Clusters, numbers, contradictions, old answers. A slow learner gets its picture every tenth answer."
+        "Clusters, numbers, contradictions, old answers. A learner that takes long to say its clusters is asked every tenth answer."
         s, n = self.session, len(self.session.how)
         self._draw_old(); self._draw_conflicts()
         if not self.panel_on or (self._cost > .5 and n % 10 and t is not None): return
         start = time.monotonic(); s.remember_labels(); labels = self._labels = steady(s.learner.labels_, self._labels)
+        self._cost = time.monotonic() - start
         st, adv = s.status(), s.advice()
         fact = lambda v, w: f"<span><b>{v}</b> {w}</span>"
         self.facts.value = (f'<div class="{"csc-good" if adv.stop else "csc-note"}" style="margin:8px 0 4px">{html.escape(adv.text)}</div><div class="csc-facts">' + fact(st.clusters, "clusters") + fact(st.same, "same") + fact(st.different, "different")
                             + fact(st.unsure, "don’t know") + (fact(st.skipped, "put aside") if st.skipped else "") + fact(f"{st.implied:,}", "more pairs follow") + (fact(f"{st.confidence:.0%}", "sure") if st.confidence is not None else "") + "</div>")
         self.picture.value = cluster_png(s.learner._X, labels, t.shown if t else (), self.plane)
         self.members.value = members_html(s, labels)
-        self._cost = time.monotonic() - start
 
 # %% ../nbs/30a_labelling_view.ipynb #44e16590
 class _Looking(_Panel):
@@ -373,8 +373,16 @@ class _Looking(_Panel):
             b.on_click(lambda _, v=v: self.old.value is not None and self.change(self.old.value, v)); out.append(b)
         self.old_row.children = out
 
+# %% ../nbs/30a_labelling_view.ipynb #59daf14f
 class AskView(_Looking):
     "The screen of a session; holds no answers of its own."
+    def snapshot(self)->str: # HTML
+        "The screen as it is now, without life: for pages that have no kernel."
+        but = lambda row, css: "".join(f'<button type="button" disabled style="opacity:1" class="{" ".join([css, *(c for c in b._dom_classes if c in ("csc-yes", "csc-no"))])}">{html.escape(b.description)}</button>' for b in row.children)
+        row = lambda inner, gap=10: f'<div style="display:flex;flex-wrap:wrap;gap:{gap}px;margin:6px 0">{inner}</div>'
+        png = base64.b64encode(few_shades(self.picture.value, 64)).decode()
+        return (f'{STYLE}<div class="csc-ask">{self.head.value}{self.cards.value}{row(but(self.answers, "csc-answer"))}{row(but(self.more, "csc-small"), 8)}{self.alert.value}{row(but(self.alert_row, "csc-small"), 6)}'
+                f'{self.facts.value}<div style="display:flex;gap:12px"><img alt="clusters so far" style="width:46%;height:auto;align-self:flex-start" src="data:image/png;base64,{png}"><div style="flex:1;min-width:0">{self.members.value}</div></div></div>')
 
 # %% ../nbs/30a_labelling_view.ipynb #5aedf1eb
 def read_csv(path)->dict: # name → cells, as text
@@ -411,7 +419,7 @@ def make_session(table, id=None, show=None, learner="ncobras", n_clusters=None, 
 def web_page(settings):
     "The page: a session for the settings in a JSON file, or what is wrong, in words."
     s = json.loads(Path(settings).read_text(encoding="utf-8"))
-    try: display(make_session(**s, wait=15.))
+    try: display(make_session(**s, wait=10.))
     except Exception as e: display(W.HTML(f'{STYLE}<div class="csc-ask"><div class="csc-alert"><b>This session cannot start.</b><br>{html.escape(str(e) or type(e).__name__)}</div></div>'))
 
 def free_port():

@@ -30,7 +30,7 @@ def write_table(folder):
 
 class Person:
     "Answers what is on the screen, wrong one time in ten, with every bad habit of a hurried hand."
-    def __init__(self, page): self.page, self.truth, self.given = page, NoisyOracle(y, .1, persistent=True, random_state=2), []
+    def __init__(self, page): self.page, self.truth, self.given = page, NoisyOracle(y, .1, persistent=True, random_state=2), []; self.seen = set()
     def turn(self): return self.page.locator("[data-turn]").get_attribute("data-turn")
     def shown(self): return [c.get_attribute("data-id") for c in self.page.locator(".csc-card").all()]
     def moved(self, old): self.page.wait_for_function("o => { const e = document.querySelector('[data-turn]'); return e && e.dataset.turn != o }", arg=old, timeout=20_000)
@@ -42,12 +42,13 @@ class Person:
         elif habit == "slow double click": button.click(); page.wait_for_timeout(120); page.mouse.down(click_count=2); page.mouse.up(click_count=2)
         elif habit == "click": button.click()
         elif habit == "held key": [page.keyboard.down(KEYS[value]) for _ in range(4)]; page.keyboard.up(KEYS[value])
-        elif habit == "hasty keys": page.keyboard.press(KEYS[value]); page.keyboard.press("d")
+        elif habit == "hasty keys": page.evaluate("keys => keys.forEach(k => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: k, bubbles: true, cancelable: true})))", [KEYS[value], "d", "s"])  # at once, before the screen can change
         else: page.keyboard.press(KEYS[value])
 
     def answer(self, k):
         self.page.wait_for_timeout(230)  # no answer counts in the first fifth of a second
         old, ids = self.turn(), self.shown()
+        self.seen.add(self.page.locator(".csc-cards").inner_text())
         value = 0 if k % 13 == 6 else self.truth(Pair(*map(IDS.index, ids)))
         self.act(("key", "double click", "held key", "click", "hasty keys", "slow double click")[k % 6], value)
         self.moved(old)
@@ -134,7 +135,7 @@ CELLS = """
 import pandas as pd
 from csc_nb.labelling import AskPairs
 from csc_nb.ncobras import NCOBRAS
-session = AskPairs(pd.read_csv("moons.csv"), id="id", show=["pressure", "flow"], learner=NCOBRAS(random_state=0), log="lab.jsonl", annotator="A", goal=40)
+session = AskPairs(pd.read_csv("moons.csv"), id="id", show=["pressure", "flow", "remark"], features=["pressure", "flow"], learner=NCOBRAS(random_state=0), log="lab.jsonl", annotator="A", goal=40)
 session
 """.strip()
 
@@ -166,6 +167,7 @@ def test_a_person_in_jupyterlab(page, tmp_path):
         run_cell(page)  # running the cell again resumes
         assert "20 of 40 answers" in page.locator(".csc-ask").inner_text()
         who.run(20, 40, undo_at=(33,))
+        assert "hacked" not in page.title() and not page.locator(".csc-card img, .csc-card script").count() and any("<script>" in t or "onerror" in t or "=1+1" in t for t in who.seen)  # shown, inert
         assert page.locator(".jp-Notebook .jp-Cell").count() == 3  # no key reached the notebook: a stray d d deletes a cell
         page.locator(".jp-Notebook .jp-CodeCell .cm-content").nth(1).click(); page.keyboard.press("Shift+Enter")
         end = time.time() + 30

@@ -360,3 +360,31 @@ def test_colours_stay_with_their_clusters():
     assert steady(np.array([5, 5, 3, 3, 9, 9]), before).tolist() == before.tolist()
     assert steady(np.array([0, 0, 0, 0, 1, 2]), before).tolist()[:5] == [0, 0, 0, 0, 2]
     assert steady(np.array([1, 0, 0, 0]), None).tolist() == [1, 0, 0, 0]
+
+
+def test_csc_nb_ask_reports_mistakes_before_a_page_opens(tmp_path, monkeypatch, capsys):
+    import csc_nb.labelling_view as view
+    from csc_nb.cli import ask_settings, main, parser
+    monkeypatch.chdir(tmp_path); monkeypatch.setattr(view, "Site", lambda *a: pytest.fail("a page opened"))
+    DF.to_csv("t.csv", index=False)
+    s = ask_settings(parser().parse_args(["ask", "t.csv", "--annotator", "B", "--show", "u,v"]))
+    assert s["log"] == str(tmp_path/"t.B.jsonl") and s["out"] == str(tmp_path/"t.B.clusters.csv") and s["show"] == ["u", "v"]
+    held = view.make_session(**ask_settings(parser().parse_args(["ask", "t.csv", "--id", "id"])))
+    code = f"from csc_nb.oracles import Journal; import time; j = Journal({str(tmp_path/'held.jsonl')!r}); print('x', flush=True); time.sleep(60)"
+    p = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    p.stdout.readline()
+    for args, say in ((["--id", "zz"], "No column 'zz' for id"), (["--id", "id", "--show", "w"], "No column 'w' for show"), (["--learner", "magic"], "No learner 'magic'"), (["--n-clusters", "3"], "finds the number of clusters itself"),
+                      (["--annotator", "../x"], "without slashes"), (["--id", "id", "--log", "held.jsonl"], "in use by another process")):
+        assert main(["ask", "t.csv", *args]) == 2 and say in capsys.readouterr().err
+    p.kill(); p.wait(); p.stdout.close(); held.close()
+
+
+def test_csv_files_of_many_makes(tmp_path):
+    from csc_nb.labelling_view import read_csv
+    f = tmp_path/"t.csv"
+    for text in ("a,b\n1,x\n2,y\n", "a;b\n1;x\n2;y\n", "a\tb\n1\tx\n2\ty\n", "\ufeffa,b\r\n1,x\r\n\r\n2,y\r\n"):
+        f.write_bytes(text.encode()); assert read_csv(f) == {"a": ["1", "2"], "b": ["x", "y"]}
+    f.write_text("a,b\n1,x\n2\n"); pytest.raises(ValueError, read_csv, f).match("row 3 with 1")
+    f.write_text("a,b\n"); pytest.raises(ValueError, read_csv, f).match("at least two rows")
+    f.write_text("a,a\n1,2\n3,4\n"); pytest.raises(ValueError, read_csv, f).match("same name")
+    f.write_text("a,b\n1," + "x"*10_000_000 + "\n2,y\n"); assert len(read_csv(f)["b"][0]) == 10_000_000
