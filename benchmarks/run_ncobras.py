@@ -3,6 +3,8 @@
 python benchmarks/run_ncobras.py OUT.csv [--folds 0 1 ...] [--methods NCOBRAS COBRAS] [--noise .1 .05 0 .2] [--seconds 840]
 python benchmarks/run_ncobras.py OUT.csv --summary nbs/experiments/results   (means over folds, small enough to keep)
 
+The rows behind the committed means are nbs/experiments/results/ncobras_runs.csv: name that file as OUT.csv to add folds to them.
+
 10-fold cross-validation: all rows are clustered, questions are about training rows only, ARI is on the test rows.
 A fold below 0 is a seed: all rows may be asked about and all are scored, after 25, 53, 75 and 100 answers (the setting of the authors' numbers).
 """
