@@ -288,3 +288,9 @@ def test_stepper_view_shows_errors():
 
 def test_script_marks_boxes_and_is_short():
     assert len(V._SCRIPT) < 1200 and not re.search(r"https?:|getElementById", V._SCRIPT)
+
+
+def test_explore_opens_at_the_defaults_of_the_function():
+    def f(a=2, b=3., c="x", d=True, e=9, g=1): return plt.subplots()[0]
+    live = V.explore(f, a=(1, 4), b=[1., 3.], c=["y", "x"], d=False, e=(0, 5), g=(1, 3))
+    assert live.values == dict(a=2, b=3., c="x", d=False, e=0, g=1)               # what a slider does not reach starts at its first value
