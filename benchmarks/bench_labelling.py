@@ -15,7 +15,7 @@ ap = argparse.ArgumentParser(); ap.add_argument("--rows", type=int, nargs="+", d
 args = ap.parse_args()
 print(f"{'learner':9}{'rows':>6} | bare learner: median, 95 %, max | question on the screen | with panel | undo | change (s), {args.answers} answers, 10 % wrong")
 for make in (NCOBRAS, COBRAS):
-    NCOBRAS(random_state=0).fit(np.random.default_rng(0).normal(size=(60, 2)), oracle=NoisyOracle(np.arange(60) % 3, .2, random_state=0), budget=60)  # compiled before anything is timed
+    NCOBRAS(random_state=0).fit(np.random.default_rng(0).normal(size=(60, 2)), oracle=NoisyOracle(np.arange(60) % 3, .2, random_state=0), budget=30)  # compiled before anything is timed
     for n in args.rows:
         X, y = make_blobs(n, 8, centers=6, cluster_std=3., random_state=0)
         person, bare, shown, full = NoisyOracle(y, .1, persistent=True, random_state=0), [], [], []
