@@ -81,8 +81,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         return cls(**{k: v for k, v in given.items() if k in known})
 
     def _validate_X(self, X, **kwargs):
-        "`X` as a float array; bad columns are named."
-        try: return validate_data(self, X, **{"dtype": np.float64, **kwargs})
+        "`X` as a float array, rows contiguous so that results do not depend on the layout in memory; bad columns are named."
+        try: return validate_data(self, X, **{"dtype": np.float64, "order": "C", **kwargs})
         except ValueError as e:
             if getattr(X, "ndim", 2) == 2 and not hasattr(X, "tocsr"):
                 try: more = explain_bad_columns(X)
