@@ -908,7 +908,7 @@ def _from_log(cls,
     path, # JSON lines, from `to_log` or a `Journal`
     **kwargs, # `ids, n_samples, by, …` as in the constructor
 ):
-    "Read answers from JSON lines."
+    "Read answers from JSON lines; those that a session filled in or put aside are nobody's word and left out."
     meta, rows, k = None, [], len(cls._cols)
     for number, e in _read_lines(path):
         if "csc_nb" in e and meta is None and not rows: meta = e
@@ -917,7 +917,7 @@ def _from_log(cls,
             if n not in range(len(rows) + 1): raise ValueError(f"line {number} of {Path(path).name} undoes {n} answers, but {len(rows)} stand.")
             del rows[len(rows) - n:]
         elif e.get("event", "answer") == "answer": rows.append((number, e))
-    rows = [(i, _event(cls, e)) for i, e in rows if len(e.get("items", range(k))) == k]
+    rows = [(i, _event(cls, e)) for i, e in rows if len(e.get("items", range(k))) == k and e.get("how") not in ("implied", "skip")]
     need = set(cls._cols) | {cls._answer}
     bad = [i for i, r in rows if not need <= r.keys()]
     if bad: raise ValueError(f"{_count(len(bad), 'line')} of {Path(path).name} without {', '.join(sorted(need))}: first is line {bad[0]}.")

@@ -435,3 +435,12 @@ def test_a_million_constraints_need_no_square_memory():
     report, cl = c.check(), c.closure()
     peak = tracemalloc.get_traced_memory()[1]; tracemalloc.stop()
     assert c.n_constraints == m and report.contradictions > 0 and cl.n_must > 10**9 and peak < 1e9
+
+
+def test_log_leaves_out_what_nobody_said(tmp_path):
+    "A session writes implied and skipped answers too; they are not evidence."
+    path = tmp_path / "a.jsonl"
+    said = [("x", "y", "same", ""), ("y", "z", "same", ""), ("x", "z", "same", "implied"), ("x", "w", "unsure", "skip"), ("z", "w", "different", "kept")]
+    path.write_text("".join(json.dumps(dict(event="answer", kind="pair", items=[a, b], answer=v, how=h)) + "\n" for a, b, v, h in said))
+    c = Constraints.from_log(path, ids=list("wxyz"))
+    assert c.n_constraints == 3 and sorted(c.value.tolist()) == [-1, 1, 1]
