@@ -85,7 +85,7 @@ def prepare(proc, src):
             for o in c.get("outputs", []):
                 if "text/markdown" in o.get("data", {}):
                     text = local_links("".join(o.data["text/markdown"]), path, pages)
-                    o.data["text/markdown"] = re.sub(r"\]\(([\w./-]+)\.ipynb(#[\w-]+)\)", r"](\1.html\2)", text)          # a place on another page
+                    o.data["text/markdown"] = re.sub(r"\]\(([\w./-]+)\.ipynb(#[\w-]+)?\)", r"](\1.html\2)", text)          # a place on another page
             if c.cell_type == "markdown": c.source = local_links(c.source, path, pages).replace(PLACE, table())
         if path.stem == "index":
             parts = [*PARTS.values(), "Experiments"]
