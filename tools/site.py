@@ -75,8 +75,8 @@ def prepare(proc, src):
     "Copy nbdev's processed notebooks to Sphinx' source folder, with headings, page links and the chapter list."
     shutil.rmtree(src, ignore_errors=True); (src / "_static").mkdir(parents=True)
     (src / "conf.py").write_text(CONF); (src / "_static" / "csc.css").write_text(CSS)
-    book = chapters()
-    pages = {re.sub(r"^\d+[a-z]?_", "", c.path.stem): c.doc for c in book}
+    book, listing = chapters(), table()
+    pages = {re.sub(r"^\d+[a-z]?_", "", c.path.stem): c.doc for c in sorted(book, key=lambda c: -len(c.path.parts))}          # a chapter wins over its experiments
     for path in [Path("index.ipynb"), *(c.path for c in book)]:
         nb = nbformat.read(proc / path, 4)
         nb.cells = [title_cell(path), *(c for c in nb.cells if c.cell_type != "raw" and not (c.cell_type == "markdown" and c.source.startswith("# ")))]
@@ -86,7 +86,7 @@ def prepare(proc, src):
                 if "text/markdown" in o.get("data", {}):
                     text = local_links("".join(o.data["text/markdown"]), path, pages)
                     o.data["text/markdown"] = re.sub(r"\]\(([\w./-]+)\.ipynb(#[\w-]+)?\)", r"](\1.html\2)", text)          # a place on another page
-            if c.cell_type == "markdown": c.source = local_links(c.source, path, pages).replace(PLACE, table())
+            if c.cell_type == "markdown": c.source = local_links(c.source, path, pages).replace(PLACE, listing)
         if path.stem == "index":
             parts = [*PARTS.values(), "Experiments"]
             nb.cells += [nbformat.v4.new_markdown_cell(toctree(p, docs)) for p in parts if (docs := [c.doc for c in book if c.part == p])]
