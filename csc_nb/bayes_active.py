@@ -53,7 +53,7 @@ def _blend_entropy(L, N, co, si, rows):
     n, K = L.shape[1:]
     out, v = np.zeros(len(rows)), np.empty(K)
     for r in range(len(rows)):
-        s, total = rows[r], 0.
+        s, total, product = rows[r], 0., 1.
         for i in range(n):
             best = 0
             for k in range(K):
@@ -65,8 +65,9 @@ def _blend_entropy(L, N, co, si, rows):
                 u = v[k] - top
                 if u > -40.:
                     e = np.exp(u); z += e; dot += u*e
-            total += np.log(z) - dot/z
-        out[r] = total/n
+            total -= dot/z; product *= z
+            if product > 1e200: total += np.log(product); product = 1.  # one logarithm for many rows
+        out[r] = (total + np.log(product))/n
     return out
 
 # %% ../nbs/15_bayes_active.ipynb #97673729
@@ -362,7 +363,7 @@ def _exact(Qi, Qj, eps, info, enough):
 # %% ../nbs/15_bayes_active.ipynb #a677d632
 @njit(cache=True)
 def _scan(i0, first, second, Q, tree, skip, eps, info, best, found):
-    "Best pair with its row in a block; `first`, `second`: mean and mean square of the agreement."
+    "Best pair with its row in a block; `first`, `second`: mean and mean square of the agreement with rows from i0 on."
     n, c, log2 = len(tree), 1-2*eps, np.log(2.)
     he = _h(eps); slope = (log2 - he)/(.25 - eps*(1-eps)); base = he - slope*eps*(1-eps)
     looked = 0
@@ -370,12 +371,12 @@ def _scan(i0, first, second, Q, tree, skip, eps, info, best, found):
         i = i0 + r
         for j in range(i+1, n):
             if tree[i] == tree[j]: continue
-            x = eps + c*first[r, j]
+            x = eps + c*first[r, j-i0]
             bound = log2 - 2*(x-.5)**2
             if info:
                 low = he
                 if second.shape[0]:
-                    square = eps*eps + 2*eps*c*first[r, j] + c*c*second[r, j]
+                    square = eps*eps + 2*eps*c*first[r, j-i0] + c*c*second[r, j-i0]
                     low = max(he, base + slope*(x - square))
                 if bound - low < best - 1e-4: continue
                 bound = _h(x) - low
@@ -419,8 +420,8 @@ def best_pair(
         if a != b and tree[a] != tree[b] and a*n+b not in out: best = max(best, _exact(Q[a], Q[b], eps, info, best) - 1e-9)
     for i0 in range(0, n, block):
         rows = slice(i0, i0+block)
-        f = first[rows] @ first.T
-        s = second[rows] @ second.T if second.shape[1] else second[:0]
+        f = first[rows] @ first[i0:].T
+        s = second[rows] @ second[i0:].T if second.shape[1] else second[:0]
         best, more = _scan(i0, f, s, Q, tree, skip, eps, info, best, found); looked += more
     return (None if found[0] < 0 else (int(found[0]), int(found[1]))), best, looked
 

@@ -410,10 +410,10 @@ class LabelTreeDisplay(_Display):
         self.order, self.depth = tree_order(parents)
     @classmethod
     def from_estimator(cls, est, X=None, Z=None, *, names=None, ax=None):
-        "Reads `parents_`; the 0/1 labels `Z` give the matrix `P(row on | column on)`."
-        both = None if Z is None else np.asarray(Z, float).T @ np.asarray(Z, float)
-        P = None if Z is None else both/np.diag(both).clip(1e-12)
-        return cls(cls._read(est, "parents_"), names=names, cooccurrence=P).plot(ax)
+        "Reads `parents_` and, unless `names` are given, `label_names_`; the 0/1 labels `Z`, dense or sparse, give the matrix `P(row on | column on)`."
+        Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, float) if Z is not None else None
+        P = None if Z is None else (Z.T @ Z)/(Z*Z).sum(0).clip(1e-12)
+        return cls(cls._read(est, "parents_"), names=getattr(est, "label_names_", None) if names is None else names, cooccurrence=P).plot(ax)
     def plot(self, ax=None):
         ax, K, row = self._on(ax), len(self.order), np.argsort(self.order)
         for c, t in zip(self.order, self.depth):

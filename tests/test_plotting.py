@@ -9,6 +9,7 @@ import matplotlib
 matplotlib.use("agg")
 import matplotlib.pyplot as plt
 import numpy as np
+import scipy.sparse as sp
 import pytest
 from matplotlib.collections import LineCollection
 
@@ -268,6 +269,8 @@ def test_label_tree_from_estimator():
     assert np.allclose(d.cooccurrence, [[1, 1], [2/3, 1]])
     assert [t.get_text() for t in d.ax_.texts] == ["$a", "b<"]
     d.figure_.canvas.draw()  # a lone dollar is not mathematics
+    named = P.LabelTreeDisplay.from_estimator(SimpleNamespace(parents_=[-1, 0], label_names_=["top", "leaf"]), Z=sp.csr_array(Z))
+    assert np.allclose(named.cooccurrence, d.cooccurrence) and [t.get_text() for t in named.ax_.texts] == ["top", "leaf"]
 
 
 def test_pair_entropy(toy):
