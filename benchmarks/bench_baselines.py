@@ -1,16 +1,18 @@
 """Baselines: speed, growth, agreement with active-semi-supervised-clustering 0.0.1, quality. Nothing here asserts on time.
 
     python benchmarks/bench_baselines.py                  # growth in n and links; speed beside the peer when it is there
+    python benchmarks/bench_baselines.py visits           # time of one visit to a point as the arrays outgrow the caches
     python benchmarks/bench_baselines.py agreement        # objective values from the same starts (needs the peer)
     python benchmarks/bench_baselines.py quality          # ARI with one pair per row, 0/10/20 % wrong
     python benchmarks/bench_baselines.py metric-learn     # the same for metric-learn 0.7 (needs it in the peer's environment)
 
-The peer lives in an environment of its own: CSC_NB_PEER_PYTHON=/path/to/its/python. `--write` stores the tables that the notebooks show; `--sets=iris,wine`, `--only=LCVQE,ITML` and `--repeats=5` run a part.
+The peer lives in an environment of its own: CSC_NB_PEER_PYTHON=/path/to/its/python. `--write` stores the tables that the notebooks show; `--sets=iris,wine`, `--only=LCVQE,ITML` and `--repeats=5` run a part, `agreement --missing` what the file lacks; `--rows=300 --iterations=30` limit the data and the peer.
 """
 import csv, os, subprocess, sys, tempfile, time, warnings
 from pathlib import Path
 
 import numpy as np
+from numba import njit
 from sklearn import datasets
 from sklearn.preprocessing import StandardScaler
 
@@ -59,26 +61,61 @@ def blobs(n, m, K=3, d=5, seed=0):
     return StandardScaler().fit_transform(X), Constraints.from_labels(y, n=m, random_state=seed)
 
 
-SIZES = [(1000, 1000), (10_000, 10_000), (100_000, 100_000), (10_000, 100_000)]
+SIZES = [(1000, 1000), (10_000, 10_000), (10_000, 100_000), (100_000, 100_000), (1_000_000, 1_000_000)]
+MAKE = {"pck-means": km.PCKMeans, "mpck-means": km.MPCKMeans, "cvqe": km.CVQE, "lcvqe": km.LCVQE, "constrained-em": km.ConstrainedEM, "cop-kmeans": km.COPKMeans}
 
 
-def growth():
-    "Seconds of one run (n_init=1, 10 iterations) as n and the links grow; last column: a run to its end at n = 100 000."
-    make = {"cop-kmeans": km.COPKMeans, "pck-means": km.PCKMeans, "mpck-means": km.MPCKMeans, "cvqe": km.CVQE, "lcvqe": km.LCVQE, "constrained-em": km.ConstrainedEM}
+def growth(only=tuple(MAKE)):
+    "CPU seconds of exactly ten iterations (n_init=1, tol=-1; MPCK five of its warm-up, then five) as n and the links grow, least of three; then one run to its end."
+    rows, tried, make_metric, head = [], [0], km.make_metric, ["method", "n", "links", "run", "iterations", "metrics_tried", "seconds"]
+    def counted(*args): tried[0] += 1; return make_metric(*args)
+    def row(name, n, m, what, repeats, **kw):
+        X, c = blobs(n, m)
+        est, tried[0] = MAKE[name](3, n_init=1, random_state=0, **kw), 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            t = seconds(lambda: est.fit(X, constraints=c), repeats)
+        rows.append([name, n, m, what, est.n_iter_ + kw.get("warmup", 0), tried[0]//repeats, t])
+        print(f"{name:16} n={n:8} links={m:8} {what:14} iterations {rows[-1][4]:3} metrics tried {rows[-1][5]:3} {t:9.4f} s", flush=True)
+        if n > 100 and "--write" in sys.argv: write("growth", (head, rows), key=4)
+    km.make_metric = counted
+    for name in only:
+        ten = dict(warmup=5, max_iter=5, tol=-1) if name == "mpck-means" else dict(max_iter=10, tol=-1)
+        row(name, 100, 100, "ten iterations", 1, **ten); rows.pop()     # compile
+        for n, m in SIZES[:-1]: row(name, n, m, "ten iterations", 3, **ten)
+        row(name, 100_000, 100_000, "to the end", 1)
+        if name != "cop-kmeans": row(name, *SIZES[-1], "ten iterations", 1, **ten)      # minutes
+    km.make_metric = make_metric
+    return head, rows
+
+
+@njit(cache=True)
+def sweep_by_rows(cost, indptr, nbr, w, z, order):
+    "A fresh sweep of PCK-means that jumps to the row and the links of each point, as this package did before it copied them into the order of the walk."
+    price = np.empty(cost.shape[1])
+    for i in order:
+        for k in range(len(price)): price[k] = cost[i, k]
+        for h in range(indptr[i], indptr[i+1]):
+            if z[nbr[h]] >= 0: price[z[nbr[h]]] -= w[h]
+        z[i] = price.argmin()
+
+
+def visits():
+    "Nanoseconds per point of one fresh sweep of PCK-means, by rows and along a walk, as the arrays outgrow the caches; least of seven."
     rows = []
-    for name, cls in make.items():
-        row = [name]
-        for n, m in SIZES:
-            X, c = blobs(n, m)
-            est = cls(3, n_init=1, max_iter=10, random_state=0)
-            if name == "mpck-means": est.set_params(warmup=5, max_iter=5)
-            if n == 1000: est.fit(X, constraints=c)                     # compile
-            row.append(seconds(lambda: est.fit(X, constraints=c), 1 if n > 50_000 else 2))
-        X, c = blobs(*SIZES[2])
-        row.append(seconds(lambda: cls(3, n_init=1, random_state=0).fit(X, constraints=c), 1))
-        rows.append(row)
-        print(f"{name:16}" + "".join(f"{t:10.3f}" for t in row[1:]), flush=True)
-    return ["method", *(f"n={n} links={m}" for n, m in SIZES), "to the end"], rows
+    for n in (1000, 10_000, 30_000, 100_000, 300_000, 1_000_000):
+        X, c = blobs(n, n)
+        L, cost, order = km.links_of(n, c, 1.), .5*km.sq_dist(X, X[:3]), np.random.RandomState(0).permutation(n)
+        W, fresh = km.walk(L, order), np.full(n, -1)
+        z, v, here = fresh.copy(), fresh.copy(), cost[order]
+        sweep_by_rows(cost, L.indptr, L.nbr, L.w, z, order); km._icm(here, W.ptr, W.nbr, W.w, v, order, np.full(n, 3, np.uint8))
+        assert (z == v).all()
+        size = sum(a.nbytes for a in (cost, L.indptr, L.nbr, L.w, z, order))/2**20
+        t = [seconds(f, 7)*1e9/n for f in (lambda: sweep_by_rows(cost, L.indptr, L.nbr, L.w, fresh.copy(), order), lambda: (km.walk(L, order), cost[order]),
+                                          lambda: km._icm(here, W.ptr, W.nbr, W.w, fresh.copy(), order, np.full(n, 3, np.uint8)))]
+        rows.append([n, size, *t])
+        print(f"n={n:8} {size:7.1f} MB: by rows {t[0]:6.1f}, copy {t[1]:6.1f}, along the walk {t[2]:6.1f} ns per point", flush=True)
+    return ["n", "megabytes", "by_rows", "copy", "along_walk"], rows
 
 
 def speed(n=2000, m=2000):
@@ -123,30 +160,33 @@ def objective_of(method, X, K, c):
     return lambda z: settle_metrics(X, z, L, rho, kind), est
 
 
-def agreement(repeats=3, sets=("iris", "wine", "breast cancer", "digits"), only=("cop", "pck", "mpck", "mpck-sd")):
-    "Objective of the peer's labels and of ours, from the peer's own first centres; links closed as the peer closes them."
-    rows, head = [], ["set", "method", "seed", "rows", "peer", "one_order", "csc_nb", "peer_broken", "peer_error"]
+def agreement(repeats=3, sets=("iris", "wine", "breast cancer", "digits"), only=("cop", "pck", "mpck", "mpck-sd"), rows=None, iterations=100):
+    "Objective of the peer's labels and of ours, from the peer's own first centres; links closed as the peer closes them. With --missing only starts that the file lacks."
+    head, out, path = ["set", "method", "rows", "peer_iterations", "seed", "peer", "one_order", "csc_nb", "peer_broken", "peer_error"], [], RESULTS / "baselines_agreement.csv"
+    done = {tuple(r[:5]) for r in list(csv.reader(open(path)))[1:]} if "--missing" in sys.argv and path.exists() else set()
+    def keep(row):
+        out.append(row)
+        if "--write" in sys.argv: write("agreement", (head, out), key=5)          # after every fit: the peer is slow
     for seed in range(repeats):
         for name in sets:
             for method in only:
-                X, y = load(name, rows=300 if method == "mpck" and name == "digits" else None)
-                X, K = X - X.mean(0), len(np.unique(y))
+                X, y = load(name, rows=rows or (300 if method.startswith("mpck") and name == "digits" else None))
+                X, K, key = X - X.mean(0), len(np.unique(y)), [name, method, len(X), iterations, seed]
+                if tuple(map(str, key)) in done: continue
                 c = Constraints.from_labels(y, n=len(y)//2, random_state=seed)
-                p = peer(method, X, c, K, seed=seed, timeout=240, quick=True)
+                p = peer(method, X, c, K, seed=seed, timeout=240, quick=True, max_iter=iterations)
                 if p is None: print("no peer: set CSC_NB_PEER_PYTHON"); return None
                 if p["error"]:
-                    rows.append([name, method, seed, len(X), "", "", "", "", p["error"]]); print(rows[-1], flush=True)
-                    if "--write" in sys.argv: write("agreement", (head, rows), key=3)
+                    keep([*key, "", "", "", "", p["error"]]); print(out[-1], flush=True)
                     continue
                 links = c if method == "cop" else c.closure()
                 value, est = objective_of(method, X, K, links)
                 fits = [value(est.set_params(init=p["centres"], n_init=n).fit(X, constraints=links).labels_) for n in (1, 10)]
                 bad = int(((p["labels"][c.a] == p["labels"][c.b]) != (c.value > 0)).sum())
                 a, b = value(p["labels"]), fits[1]
-                rows.append([name, method, seed, len(X), a, *fits, bad, ""])
-                print(f"{name:14} {method:8} seed {seed}: peer {a:12.3f}  one order {fits[0]:12.3f}  csc_nb {b:12.3f}  peer breaks {bad} links; {'equal' if abs(a-b) < 1e-6*abs(a) else 'ours lower' if b < a else 'PEER LOWER'}", flush=True)
-                if "--write" in sys.argv: write("agreement", (head, rows), key=3)      # after every fit: the peer is slow
-    return head, rows
+                keep([*key, a, *fits, bad, ""])
+                print(f"{name:14} {method:8} seed {seed}: peer {a:12.3f} in {p['seconds']:.0f} s  one order {fits[0]:12.3f}  csc_nb {b:12.3f}  peer breaks {bad} links; {'equal' if abs(a-b) < 1e-6*abs(a) else 'ours lower' if b < a else 'PEER LOWER'}", flush=True)
+    return head, out
 
 
 def quality(repeats=10, sets=("iris", "wine", "breast cancer"), only=()):
@@ -215,7 +255,8 @@ if __name__ == "__main__":
     what = [a for a in sys.argv[1:] if not a.startswith("-")] or ["growth", "speed"]
     option = {k: v.split(",") for k, _, v in (a[2:].partition("=") for a in sys.argv[1:] if a.startswith("--"))}
     for name in what:
-        args = {"repeats": int(option["repeats"][0])} if "repeats" in option and name not in ("growth", "speed") else {}
-        args |= {k: option[k] for k in ("sets", "only") if k in option and (name in ("agreement", "quality") or name == "metric-learn" and k == "sets")}
-        table = {"growth": growth, "speed": speed, "agreement": agreement, "quality": quality, "metric-learn": metric_peer}[name](**args)
-        if "write" in option and name in ("growth", "speed"): write(name, table)
+        args = {k: int(option[k][0]) for k in ("rows", "iterations") if k in option and name == "agreement"}
+        args |= {"repeats": int(option["repeats"][0])} if "repeats" in option and name not in ("growth", "visits", "speed") else {}
+        args |= {k: option[k] for k in ("sets", "only") if k in option and (name in ("agreement", "quality") or name == "growth" and k == "only" or name == "metric-learn" and k == "sets")}
+        table = {"growth": growth, "visits": visits, "speed": speed, "agreement": agreement, "quality": quality, "metric-learn": metric_peer}[name](**args)
+        if "write" in option and name in ("visits", "speed"): write(name, table)

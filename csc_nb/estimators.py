@@ -8,11 +8,13 @@ __all__ = ['register', 'methods', 'bad_columns', 'explain_bad_columns', 'Constra
 
 # %% ../nbs/01a_estimators.ipynb #14602da6
 import inspect, warnings
+from functools import lru_cache
 from importlib import import_module
 import numpy as np
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 from .constraints import as_constraints
+from .graph import csr_adjacency
 
 # %% ../nbs/01a_estimators.ipynb #ae39e19c
 _REGISTRY = {}
@@ -120,15 +122,16 @@ def cannot_clique(
     tries:int=50, # starting rows, by number of cannot-links
 )->list: # rows that are pairwise cannot-linked
     "A large group of pairwise cannot-linked rows, found greedily."
-    nbrs = {}
-    for i, j in np.asarray(cannot).reshape(-1, 2).tolist():
-        nbrs.setdefault(i, set()).add(j); nbrs.setdefault(j, set()).add(i)
-    best = []
-    for start in sorted(nbrs, key=lambda i: -len(nbrs[i]))[:tries]:
-        clique, rest = [start], set(nbrs[start])
+    e = np.sort(np.asarray(cannot, dtype=np.int64).reshape(-1, 2), axis=1)
+    once = np.unique(e[:, 0]*n + e[:, 1])
+    indptr, nbr, _ = csr_adjacency(n, once//n, once%n)
+    count, best = np.diff(indptr), []
+    nbrs = lru_cache(None)(lambda i: frozenset(nbr[indptr[i]:indptr[i+1]].tolist()))
+    for start in np.argsort(-count, kind="stable")[:min(tries, np.count_nonzero(count))].tolist():
+        clique, rest = [start], nbrs(start)
         while rest:
-            i = max(sorted(rest), key=lambda r: len(nbrs[r] & rest))
-            clique.append(i); rest &= nbrs[i]
+            i = max(sorted(rest), key=lambda r: len(nbrs(r) & rest))
+            clique.append(i); rest = rest & nbrs(i)
         if len(clique) > len(best): best = clique
     return sorted(best)
 

@@ -167,6 +167,9 @@ def toy(seed=0, n=14, K=3):
     return X, z, C, km.links_of(n, c, 1.3), c
 
 
+def all_stale(n): return np.full(n, 3, np.uint8)
+
+
 def loops(X, z, C, c, w, must, cannot):
     J = 0.
     for i, j, v in zip(c.a, c.b, c.value):
@@ -203,9 +206,9 @@ def test_cvqe_moves_are_priced_right(seed):
     before = km.cvqe_objective(X, z, C, L)
     G, H = km.centre_gaps(C)
     v = z.copy()
-    km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X)), np.ones(len(X), bool))
+    km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X)), all_stale(len(X)))
     assert km.cvqe_objective(X, v, C, L) <= before + 1e-9
-    stale = np.ones(len(X), bool)
+    stale = all_stale(len(X))
     while km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X)), stale): pass
     for i in range(len(X)):                                            # no single move lowers it any more
         for k in range(3): assert km.cvqe_objective(X, np.where(np.arange(len(X)) == i, k, v), C, L) >= km.cvqe_objective(X, v, C, L) - 1e-9
@@ -214,11 +217,107 @@ def test_cvqe_moves_are_priced_right(seed):
 def test_sweeps_over_stale_prices_end_where_full_sweeps_end():
     for seed in range(5):
         X, z, C, L, _ = toy(seed)
-        cost, order, a, b = .5*km.sq_dist(X, C), np.random.default_rng(seed).permutation(len(X)), z.copy(), z.copy()
-        stale = np.ones(len(X), bool)
-        while km._icm(cost, L.indptr, L.nbr, L.w, a, order, stale): pass
-        while km._icm(cost, L.indptr, L.nbr, L.w, b, order, np.ones(len(X), bool)): pass
+        W, a, b = km.walk(L, np.random.default_rng(seed).permutation(len(X))), z.copy(), z.copy()
+        cost, stale = .5*km.sq_dist(X, C)[W.point], all_stale(len(X))
+        while km._icm(cost, W.ptr, W.nbr, W.w, a, W.point, stale): pass
+        while km._icm(cost, W.ptr, W.nbr, W.w, b, W.point, all_stale(len(X))): pass
         np.testing.assert_array_equal(a, b)
+
+
+def test_a_walk_holds_the_links_of_every_point_in_its_order():
+    X, z, C, L, c = toy(1)
+    order = np.random.default_rng(0).permutation(len(X))
+    W = km.walk(L, order)
+    for p, i in enumerate(order):
+        got = sorted(zip(W.nbr[W.ptr[p]:W.ptr[p+1]].tolist(), W.w[W.ptr[p]:W.ptr[p+1]].tolist()))
+        assert got == sorted([(int(j), 1.3*v) for k, j, v in zip(c.a, c.b, c.value) if k == i] + [(int(k), 1.3*v) for k, j, v in zip(c.a, c.b, c.value) if j == i])
+    np.testing.assert_array_equal(L.s[W.edge], W.w)
+
+
+def plain_assign(J, z, order, groups, K):
+    "Moves of points and groups, priced by the whole objective: nothing is remembered and nothing skipped."
+    z = z.copy()
+    def cheapest(rows):
+        prices = []
+        for k in range(K):
+            v = z.copy(); v[rows] = k; prices.append(J(v))
+        return int(np.argmin(prices)), min(prices)
+    for _ in range(20):
+        for _ in range(20):
+            before = z.copy()
+            for i in order: z[i] = cheapest([i])[0]
+            if (z == before).all(): break
+        moved = 0
+        for g in groups:
+            k, price = cheapest(g)
+            if price < J(z) - 1e-9: z[g] = k; moved += 1
+        if not moved: break
+    return z
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_moves_against_the_whole_objective(fresh):
+    rng = np.random.default_rng(0)
+    for seed in range(8):
+        X, C, y = 2*rng.normal(size=(24, 2)), 2*rng.normal(size=(3, 2)), rng.integers(0, 3, 24)
+        c = Constraints.from_labels(y, n=40, noise=.25, random_state=seed)                     # contradictions: cannot-links inside groups
+        c = Constraints(c.a, c.b, c.value, weight=rng.random(len(c.a)), n_samples=24)
+        L, z, order = km.links_of(24, c, 3.), np.full(24, -1) if fresh else rng.integers(0, 3, 24), rng.permutation(24)
+        groups = [L.mates.point[s:t] for s, t in zip(L.start, L.start[1:])]
+        cost = .5*km.sq_dist(X, C)
+        def pck(v):
+            on = v >= 0
+            both = on[c.a] & on[c.b]
+            return cost[on, v[on]].sum() + 3*c.weight[both & ((v[c.a] == v[c.b]) != (c.value > 0))].sum()
+        np.testing.assert_array_equal(km.pck_assign(cost, L, order, [z]), plain_assign(pck, z, order, groups, 3))
+        if fresh or seed > 3: continue                                  # (5) needs every label
+        M = km.make_metric(X, L, np.array([np.diag([1., k + .5]) for k in range(3)]))
+        mpck = lambda v: km.mpck_objective(X, v, C, M, L, .7)
+        assert mpck(km.mpck_assign(X, C, M, L, z, order, .7)) <= mpck(plain_assign(mpck, z, order, groups, 3)) + 1e-9
+
+
+def test_remembered_prices_change_nothing(monkeypatch):
+    "Each sweep looks only at stale prices. Looking at all of them, every time, must end at the same labels."
+    def all_of_them(sweep, group_sweep, z):
+        z = z.copy()
+        for _ in range(20):
+            for _ in range(20):
+                if not sweep(z, all_stale(len(z))): break
+            if not group_sweep(z, all_stale(len(z))): break
+        return z
+    remember, again = km.settle_points, 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, C, y = rng.normal(size=(500, 2)), rng.normal(size=(4, 2)), rng.integers(0, 4, 500)
+        L, z, order = km.links_of(500, Constraints.from_labels(y, n=900, noise=.1, random_state=seed), 1.), rng.integers(0, 4, 500), rng.permutation(500)
+        M, rounds = km.make_metric(X, L, np.array([np.diag([1., k + .5]) for k in range(4)])), []
+        for assign in (lambda: km.pck_assign(.5*km.sq_dist(X, C), L, order, [z]), lambda: km.mpck_assign(X, C, M, L, z, order, .7)):
+            monkeypatch.setattr(km, "settle_points", all_of_them); want = assign()
+            def count(sweep, group_sweep, v):
+                rounds.append(0)
+                def counted(*a): rounds[-1] += 1; return group_sweep(*a)
+                return remember(sweep, counted, v)
+            monkeypatch.setattr(km, "settle_points", count)
+            np.testing.assert_array_equal(assign(), want)
+        again += max(rounds) > 2
+    assert again > 3                                                    # groups moved, then points, then groups
+
+
+def test_groups_are_priced_again_after_points_moved():
+    moves = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X, C, y = 2*rng.normal(size=(300, 2)), rng.normal(size=(3, 2)), rng.integers(0, 3, 300)
+        L, z = km.links_of(300, Constraints.from_labels(y, n=400, noise=.2, random_state=seed), 2.), rng.integers(0, 3, 300)
+        W, G, cost, one, two = km.walk(L, rng.permutation(300)), L.mates, .5*km.sq_dist(X, C), np.ones((len(L.mates.nbr), 3)), np.full(3, 2.)
+        def groups(z, stale): return km._group_moves(cost[G.point], G.ptr, G.nbr, G.w, L.inside, one, two, z, G.point, L.start, stale)
+        stale = all_stale(300)
+        while groups(z, stale): pass
+        km._icm(cost[W.point], W.ptr, W.nbr, W.w, z, W.point, stale)
+        v = z.copy()
+        moves += groups(z, stale); groups(v, all_stale(300))
+        np.testing.assert_array_equal(z, v)
+    assert moves
 
 
 def test_mpck_warmup_keeps_its_best_state():
@@ -249,6 +348,12 @@ def test_farthest_pair_is_exact_within_its_budget(n, d):
     assert best == pytest.approx(D.max()) and D[i, j] == pytest.approx(best)
 
 
+def test_farthest_pair_on_a_sphere_stops_at_its_budget():
+    Y = np.random.default_rng(0).normal(size=(3000, 3)); Y /= np.sqrt((Y**2).sum(1, keepdims=True))
+    i, j, best, count = km.farthest_pair(Y)
+    assert best == pytest.approx(((Y[i] - Y[j])**2).sum()) and 3.9 < best <= 4 and count <= 100_000 + 10*3000
+
+
 def test_farthest_pair_of_equal_rows(): assert km.farthest_pair(np.ones((5, 2)))[2] == 0
 
 
@@ -277,7 +382,9 @@ def test_true_seeds_help_on_wine():
 @pytest.mark.parametrize("name,kw,match", [
     ("PCKMeans", dict(w=-1.), "price of a broken link"), ("PCKMeans", dict(init="best"), "init='best'"), ("PCKMeans", dict(n_clusters=0), "at least 1"),
     ("PCKMeans", dict(n_clusters=151), "n_samples=150 should be >= n_clusters=151"), ("MPCKMeans", dict(metric="round"), "'full' or 'diagonal'"), ("MPCKMeans", dict(reg=0), "no minimum"),
-    ("COPKMeans", dict(on_conflict="pray"), "'raise' or 'relax'"), ("ConstrainedEM", dict(eps=0.), "between 0 and 1"), ("ConstrainedEM", dict(covariance_type="round"), "'full', 'diag' or 'tied'")])
+    ("COPKMeans", dict(on_conflict="pray"), "'raise' or 'relax'"), ("ConstrainedEM", dict(eps=0.), "between 0 and 1"), ("ConstrainedEM", dict(covariance_type="round"), "'full', 'diag' or 'tied'"),
+    ("ConstrainedEM", dict(reg=0.), "reg=0.0 must be above 0"), ("PCKMeans", dict(w=None), "price of a broken link"), ("PCKMeans", dict(max_iter=0), "max_iter=0 must be a whole number"), ("MPCKMeans", dict(patience=0), "patience=0"),
+    ("LCVQE", dict(n_init=0), "n_init=0"), ("ConstrainedEM", dict(exact_limit=0), "exact_limit=0"), ("PCKMeans", dict(init=np.full((3, 4), np.nan)), "12 entries that are not finite")])
 def test_bad_parameters(name, kw, match):
     with pytest.raises(ValueError, match=match): getattr(baselines, name)(3).set_params(**kw).fit(IRIS)
 
@@ -292,6 +399,22 @@ def test_heavy_links_win():
     heavy = Constraints([0], [100], [1], weight=[1e6], n_samples=150)
     z = [baselines.PCKMeans(3, random_state=0).fit(IRIS, constraints=c).labels_ for c in (light, heavy)]
     assert z[0][0] != z[0][100] and z[1][0] == z[1][100]
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_units_do_not_matter(name):
+    kw = {} if name in ("SeededKMeans", "ConstrainedKMeans") else dict(init=IRIS[[0, 70, 140]])
+    labels = [make(name).set_params(**{k: v*unit for k, v in kw.items()}).fit(IRIS*unit, constraints=CLEAN).labels_ for unit in (1., 1e-9, 1e6)]
+    assert min(ari(labels[0], z) for z in labels) == 1
+
+
+def test_clique_search_returns_a_clique():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        pairs = np.array([(i, j) for i in range(40) for j in range(i) if rng.random() < .1] + [(i, j) for i in (3, 9, 17, 20, 31) for j in (3, 9, 17, 20, 31) if i < j] + [(3, 9)])
+        found, linked = km.cannot_clique(40, pairs[rng.permutation(len(pairs))]), {frozenset(p) for p in pairs.tolist()}
+        assert all(frozenset((i, j)) in linked for i in found for j in found if i < j) and len(found) >= 5
+    assert km.cannot_clique(3, np.empty((0, 2), int)) == []
 
 
 def test_max_iter_is_reported():
@@ -324,6 +447,6 @@ def test_objective_against_the_usual_package():
     bench = importlib.util.module_from_spec(spec); spec.loader.exec_module(bench)
     _, rows = bench.agreement(repeats=2, sets=("iris", "wine"))
     for r in rows:
-        if r[-1] or r[1] == "cop" and r[7]: continue                    # the peer failed, or won by breaking links
-        assert r[6] <= r[4] + 1e-6*abs(r[4]), r
+        if r[-1] or r[1] == "cop" and r[8]: continue                    # the peer failed, or won by breaking links
+        assert r[7] <= r[5] + 1e-6*abs(r[5]), r
     assert sum(not r[-1] for r in rows) >= 12

@@ -184,6 +184,13 @@ def test_triplets_help_on_wine():
     assert ari(y, m.labels_) >= ari(y, KMeans(3, n_init=10, random_state=0).fit(X).labels_)
 
 
-@pytest.mark.parametrize("bad,match", [(me.ITML(gamma=0.), "price of slack"), (me.RCA(reg=0.), "above 0")])
+@pytest.mark.parametrize("bad,match", [(me.ITML(gamma=0.), "price of slack"), (me.RCA(reg=0.), "above 0"), (me.ITML(bounds=(95, 5)), "lower one first"), (me.ITML(bounds=5), "two percentiles"),
+    (me.MMC(reg=-1), "at least 0"), (me.LSML(eta=0), "eta=0 must be above 0"), (me.SparseLP(gamma=0), "price of the entries"), (me.ITMLKMeans(3, folds=1), "at least 2")])
 def test_bad_parameters(bad, match):
     with pytest.raises(ValueError, match=match): bad.fit(IRIS, constraints=CLEAN)
+
+
+def test_a_clusterer_tunes_the_learner_it_is_given():
+    m = me.MMCKMeans(3, learner=me.RCA(), n_init=2, random_state=0).fit(IRIS, constraints=CLEAN)
+    assert m.learner_.reg in me.RCA._grid[1] and len(m.tuning_) == 3
+    with pytest.raises(TypeError, match="not a metric learner"): me.ITMLKMeans(3, learner="itml").fit(IRIS, constraints=CLEAN)

@@ -20,6 +20,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
+from .kmeans import mean_var
 from ..constraints import Constraints, as_triplets
 from ..estimators import broken_answers, ConstrainedClusterer
 from ..graph import ml_components
@@ -36,6 +37,7 @@ class MetricLearner(TransformerMixin, BaseEstimator):
     "Base of the learned metrics: `fit(X, constraints=…)`, then `transform` maps x to Lᵀx."
     __metadata_request__fit = {"constraints": True, "sample_id": True}
     _validate_X, _validate_fit = ConstrainedClusterer._validate_X, ConstrainedClusterer._validate_fit
+    _grid = None # the parameter that says how far the answers are believed, and values to try
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Learn the metric; without links it is Euclidean."
@@ -112,6 +114,7 @@ def mmc_objective(
 # %% ../../nbs/21_metric_baselines.ipynb #b97ee31d
 class MMC(MetricLearner):
     "Similar pairs close, dissimilar ones apart, eq. (3) (Xing et al. 2003)."
+    _grid = "reg", (1., .1, 0.)
     def __init__(self, *,
         diagonal=False, # only weights of columns?
         reg=0., # ρ in eq. (3′); 0 is the paper's objective
@@ -119,6 +122,7 @@ class MMC(MetricLearner):
         self.diagonal, self.reg, self.max_iter, self.tol, self.random_state = diagonal, reg, max_iter, tol, random_state
 
     def _learn(self, X, c):
+        if not self.reg >= 0: raise ValueError(f"reg={self.reg!r} must be at least 0.")
         V, s, w = differences(X, c)
         if not (s > 0).any(): return np.eye(X.shape[1]), [0.]
         VD, wD = V[s < 0], w[s < 0]
@@ -126,7 +130,7 @@ class MMC(MetricLearner):
             rng = check_random_state(self.random_state)
             VD = X[rng.randint(len(X), size=2000)] - X[rng.randint(len(X), size=2000)]
             VD = VD[(VD**2).sum(1) > 0]; wD = np.ones(len(VD))
-        scale = max(X.var(0).mean(), 1e-12)
+        scale = mean_var(X)
         f = mmc_objective(V[s > 0], w[s > 0]/w[s > 0].sum(), VD, wD, self.reg/X.shape[1])
         return minimise_psd(f, np.eye(X.shape[1])/scale, self.diagonal, self.max_iter, self.tol)
 
@@ -142,6 +146,7 @@ def chunklet_scatter(X, must):
 
 class RCA(MetricLearner):
     "Whitening of the variation inside must-link groups, eq. (4) (Bar-Hillel et al. 2003)."
+    _grid = "reg", (.01, .1, 1.)
     def __init__(self, *,
         reg=.01, # ρ, in units of the mean variance of a column
     ):
@@ -151,7 +156,7 @@ class RCA(MetricLearner):
         if not self.reg > 0: raise ValueError(f"reg={self.reg!r} must be above 0: the groups need not span all directions.")
         C, n = chunklet_scatter(X, c.must)
         if n == 0: return np.eye(X.shape[1]), [0.]
-        C = C + self.reg*max(X.var(0).mean(), 1e-12)*np.eye(len(C))
+        C = C + self.reg*mean_var(X)*np.eye(len(C))
         A = np.linalg.inv(C)
         return A, [np.trace(A@C) - np.linalg.slogdet(A)[1]]
 
@@ -213,6 +218,7 @@ def itml(
 # %% ../../nbs/21_metric_baselines.ipynb #ba10b706
 class ITML(MetricLearner):
     "The metric nearest to Euclidean that the answers allow, eq. (6) (Davis et al. 2007)."
+    _grid = "gamma", (1., .1, .01)
     def __init__(self, *,
         gamma=1., # price of slack: small = answers are doubted
         bounds=(5, 95), # percentiles of squared distances wanted for similar and dissimilar pairs
@@ -221,13 +227,14 @@ class ITML(MetricLearner):
 
     def _learn(self, X, c):
         if not self.gamma > 0: raise ValueError(f"gamma={self.gamma!r} must be above 0: it is the price of slack.")
+        if np.shape(self.bounds) != (2,) or not 0 <= self.bounds[0] < self.bounds[1] <= 100: raise ValueError(f"bounds={self.bounds!r}: two percentiles are needed, the lower one first, such as (5, 95).")
         V, s, w = differences(X, c)
         d = X.shape[1]
         if not len(V): return np.eye(d), [0.]
         rng, n = check_random_state(self.random_state), len(X)
         i, j = np.triu_indices(n, 1) if n <= 500 else rng.randint(n, size=(2, 100_000))
         u, l = np.percentile(((X[i] - X[j])**2).sum(1)[i != j], self.bounds)
-        scale = max(X.var(0).mean(), 1e-12)
+        scale = mean_var(X)
         A, self.multipliers_, _, history = itml(V/np.sqrt(scale), s, self.gamma*w, max(u, 1e-9*l)/scale, l/scale, np.eye(d), self.max_iter, self.tol)
         return A, history, len(history) - 1
 
@@ -271,6 +278,7 @@ def lsml_objective(near, far, w, eta, A0):
 # %% ../../nbs/21_metric_baselines.ipynb #b72e49df
 class LSML(MetricLearner):
     "A metric from relative comparisons: triplets, or must-links against cannot-links, eq. (9) (Liu et al. 2012)."
+    _grid = "eta", (10., 1., 100.)
     __metadata_request__fit = {"constraints": True, "triplets": True, "sample_id": True}
     def __init__(self, *,
         eta=10., # how much the comparisons count against the prior
@@ -283,11 +291,12 @@ class LSML(MetricLearner):
         if sample_id is None and hasattr(X, "iloc"): sample_id = np.asarray(X.index)
         X, c = self._validate_fit(X, constraints, sample_id)
         t = as_triplets(triplets, n_samples=len(X), sample_id=sample_id)
-        scale = max(X.var(0).mean(), 1e-12)
+        scale = mean_var(X)
         comp = comparisons(X/np.sqrt(scale), c, t, self.max_comparisons, check_random_state(self.random_state))
         return self._keep(*(self._learn(*comp) if len(comp[0]) else (np.eye(X.shape[1]), [0.])))
 
     def _learn(self, near, far, w):
+        if not self.eta > 0: raise ValueError(f"eta={self.eta!r} must be above 0: it says how much the comparisons count.")
         A0 = np.eye(near.shape[1])
         return minimise_psd(lsml_objective(near, far, w, self.eta, A0), A0, False, self.max_iter, self.tol)
 
@@ -308,6 +317,7 @@ def sparse_lp(near, far, w, gamma):
 
 class SparseLP(LSML):
     "A sparse metric from relative comparisons by linear programming, eq. (10) (after Rosales and Fung 2006)."
+    _grid = "gamma", (.01, .1, .001)
     def __init__(self, *,
         gamma=.01, # price of the entries of A
         max_comparisons=2000, # made from pairs
@@ -315,6 +325,7 @@ class SparseLP(LSML):
         self.gamma, self.max_comparisons, self.random_state = gamma, max_comparisons, random_state
 
     def _learn(self, near, far, w):
+        if not self.gamma > 0: raise ValueError(f"gamma={self.gamma!r} must be above 0: it is the price of the entries of A.")
         A, value, _ = sparse_lp(near, far, w, self.gamma)
         return (A, [value]) if A.any() else (np.eye(len(A)), [value])
 
@@ -354,7 +365,7 @@ def _keep_clusters(est, X, c):
 # %% ../../nbs/21_metric_baselines.ipynb #09281392
 class MetricKMeans(ConstrainedClusterer):
     "A learned metric, then k-means."
-    _default, _grid = None, None
+    _default = None
     def __init__(self, n_clusters=8, *,
         learner=None, # a metric learner; None: the one this class is named after
         tune=True, # choose the learner's main parameter by cross-validation on the answers?
@@ -371,13 +382,15 @@ class MetricKMeans(ConstrainedClusterer):
     def _fit(self, X, c, more):
         K, rng = self._check_n_clusters(len(X)), check_random_state(self.random_state)
         c = Constraints(c.a, c.b, c.value, weight=c.weight, n_samples=len(X), value_kind="pm1")
+        if not isinstance(self.folds, (int, np.integer)) or self.folds < 2: raise ValueError(f"folds={self.folds!r} must be a whole number of at least 2.")
+        if self.learner is not None and not hasattr(self.learner, "transform"): raise TypeError(f"learner={self.learner!r} is not a metric learner: give one such as ITML(), or None.")
         learner = clone(self.learner) if self.learner is not None else self._default()
         if "random_state" in learner.get_params(): learner.set_params(random_state=rng.randint(2**31 - 1))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)          # fewer distinct points than clusters
-            if self.tune and c.n_constraints >= 4*self.folds:
-                best, self.tuning_ = tune_learner(learner, self._grid, X, c, K, self.folds, rng)
-                learner.set_params(**{self._grid[0]: best})
+            if self.tune and getattr(learner, "_grid", None) and c.n_constraints >= 4*self.folds:
+                best, self.tuning_ = tune_learner(learner, learner._grid, X, c, K, self.folds, rng)
+                learner.set_params(**{learner._grid[0]: best})
             self.learner_ = learner.fit(X, constraints=c, **more)
             self.kmeans_ = KMeans(K, n_init=self.n_init, max_iter=self.max_iter, random_state=rng.randint(2**31 - 1)).fit(learner.transform(X))
         return _keep_clusters(self, X, c)
@@ -391,19 +404,19 @@ class MetricKMeans(ConstrainedClusterer):
 # %% ../../nbs/21_metric_baselines.ipynb #1cfe0d1a
 class ITMLKMeans(MetricKMeans):
     "k-means under the metric of `ITML`."
-    method_name, _default, _grid = "itml", ITML, ("gamma", (1., .1, .01))
+    method_name, _default = "itml", ITML
 
 class RCAKMeans(MetricKMeans):
     "k-means under the metric of `RCA`."
-    method_name, _default, _grid = "rca", RCA, ("reg", (.01, .1, 1.))
+    method_name, _default = "rca", RCA
 
 class MMCKMeans(MetricKMeans):
     "k-means under the metric of `MMC`: the diagonal one, as in the thesis, unless another `learner` is given."
-    method_name, _default, _grid = "mmc", staticmethod(lambda: MMC(diagonal=True)), ("reg", (1., .1, 0.))
+    method_name, _default = "mmc", staticmethod(lambda: MMC(diagonal=True))
 
 class LSMLKMeans(MetricKMeans):
     "k-means under the metric of `LSML`: pairs, triplets or both."
-    method_name, _default, _grid, side_information = "lsml", LSML, ("eta", (10., 1., 100.)), ("pairs", "triplets")
+    method_name, _default, side_information = "lsml", LSML, ("pairs", "triplets")
     __metadata_request__fit = {"constraints": True, "triplets": True, "sample_id": True}
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
@@ -415,4 +428,4 @@ class LSMLKMeans(MetricKMeans):
 
 class SparseLPKMeans(LSMLKMeans):
     "k-means under the metric of `SparseLP`: pairs, triplets or both. Not in the registry: see eq. (10)."
-    method_name, _default, _grid = None, SparseLP, ("gamma", (.01, .1, .001))
+    method_name, _default = None, SparseLP
