@@ -148,7 +148,7 @@ def update_centres(
     for k in np.flatnonzero(size == 0): new[k] = X[((X - new[z])**2).sum(1).argmax()]
     return new
 
-# %% ../../nbs/20_kmeans_baselines.ipynb #cf0d2301
+# %% ../../nbs/20_kmeans_baselines.ipynb #kmeans-run
 class KMeansRun(NamedTuple):
     "What one run from one start gives."
     z:np.ndarray # `(n,)` clusters
@@ -156,6 +156,7 @@ class KMeansRun(NamedTuple):
     history:list # objective after each iteration
     extra:dict = {} # what the method adds, one entry per cluster or shared
 
+# %% ../../nbs/20_kmeans_baselines.ipynb #cf0d2301
 class LinkedKMeans(ConstrainedClusterer):
     "Restarts, numbering, prediction; methods fill in `_prepare` and `_run`."
     _whole = ("n_init", "max_iter", "patience", "max_backtrack", "exact_limit") # parameters that count something
