@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['UNIT', 'bad_cycle', 'enumerate_consistent', 'cycle_confidence', 'Block', 'along_blocks', 'Judged', 'judge', 'Verdict',
            'verdict', 'estimate_noise', 'Reason', 'open_to_ask', 'choose_pair', 'Exposed', 'expose', 'find_suspects',
-           'Verified', 'ConstraintVerifier', 'share_same', 'NCOBRAS', 'VerifiedLearner']
+           'Verified', 'ConstraintVerifier', 'fit_same', 'NCOBRAS', 'VerifiedLearner']
 
 # %% ../nbs/17_ncobras.ipynb #938e7cd7
 import math
@@ -311,7 +311,6 @@ def _polynomial(start, kids, value, odds, dmax):
                 if t >= 0: P[t, c:] += (odds[e] if c else 1.)*P[q, :dmax+1-c]
     return P[start[m]].copy()
 
-# %% ../nbs/17_ncobras.ipynb #a9334608
 @njit(cache=True)
 def _worlds(start, kids, value, cost, need, limit, cap):
     "All sets that cost at most `limit`, at most `cap` of them: values, costs, and whether some are missing."
@@ -391,9 +390,16 @@ def _improve(nb, a, b, value, cost, start):
     for e in range(len(a)): out[e] = 1 if lab[a[e]] == lab[b[e]] else -1
     return out
 
-# %% ../nbs/17_ncobras.ipynb #4e56bb5d
+# %% ../nbs/17_ncobras.ipynb #4e56bb5e
 UNIT = 4 # costs are counted in quarters of a flip when answers differ in weight
 
+def _costs(odds, noise):
+    "Whole-number costs of a flip: one each, or in quarters when the prior odds differ."
+    if (odds == 1).all(): return 1, np.ones(len(odds), np.int64)
+    nu = min(max(noise, 1e-3), .4)
+    return UNIT, np.maximum(1, np.rint(UNIT*(1 - np.log(odds)/np.log((1 - nu)/nu)))).astype(np.int64)
+
+# %% ../nbs/17_ncobras.ipynb #4e56bb5d
 class _Diagram:
     "The consistent sets of one biconnected block, as a diagram."
     def __init__(self,
@@ -430,12 +436,6 @@ class _Diagram:
             fewest = self.fewest
         self.lost = min(self.fewest, fewest) < self.fewest               # the cap dropped the best set: keep the guess beside the diagram
         self.bottom, self.fewest = self.fewest, min(self.fewest, fewest)
-
-def _costs(odds, noise):
-    "Whole-number costs of a flip: one each, or in quarters when the prior odds differ."
-    if (odds == 1).all(): return 1, np.ones(len(odds), np.int64)
-    nu = min(max(noise, 1e-3), .4)
-    return UNIT, np.maximum(1, np.rint(UNIT*(1 - np.log(odds)/np.log((1 - nu)/nu)))).astype(np.int64)
 
 # %% ../nbs/17_ncobras.ipynb #3a084185
 class Block(_Diagram):
@@ -809,16 +809,25 @@ class ConstraintVerifier(_Asking):
 
 
 # %% ../nbs/17_ncobras.ipynb #a91c0de2
-def share_same(
-    same:int, different:int, # answers of one kind so far
+def fit_same(
+    F:np.ndarray, # `(m, p)` what was known about each pair
+    answer:np.ndarray, # `(m,)` answers, +1 or -1
     nu:float, # noise
-)->float: # estimated share of pairs that truly are the same
-    "Share of true must-links among questions of one kind, the noise taken off."
-    return float(np.clip(((same + 1)/(same + different + 2) - nu)/(1 - 2*nu), .03, .97))
+    precision:float=1., # of the normal prior of the weights
+)->np.ndarray: # `(p,)` weights; the chance of a true "same" is σ(Fw)
+    "Logistic regression on answers of which a share ν is wrong: Fisher scoring, steps of at most 2."
+    w = np.zeros(F.shape[1])
+    for _ in range(20):
+        z = 1/(1 + np.exp(-F @ w)); p = nu + (1 - 2*nu)*z; dp = (1 - 2*nu)*z*(1 - z)
+        g = F.T @ (dp*np.where(answer > 0, 1/p, -1/(1 - p))) - precision*w
+        step = np.linalg.solve((F.T*(dp**2/(p*(1 - p)))) @ F + precision*np.eye(len(w)), g)
+        w = w + step*min(1, 2/max(np.abs(step).max(), 1e-12))
+        if np.abs(step).max() < 1e-6: break
+    return w
 
 # %% ../nbs/17_ncobras.ipynb #85df890d
-class _Verifying(_Rounds):
-    "The steps of a round of nCOBRAS."
+class _Prior(_Rounds):
+    "What kind of question it is, and how the answers so far predict the next."
     def _split(self, s, space, may_ask, rng):
         "Remember the clustering before the cut: it predicts answers."
         self._si, self._group = np.empty((2, len(self._X)), np.int64)
@@ -827,15 +836,31 @@ class _Verifying(_Rounds):
             for t in members: self._group[self._sis[t].rows] = c
         yield from super()._split(s, space, may_ask, rng)
 
+    def _features(self, i, j):
+        "Kind of the pair and its log-distance."
+        X, kind = self._X, 0 if self._si[i] == self._si[j] else 1 if self._group[i] == self._group[j] else 2
+        flat = self.metric == "precomputed"
+        if not self._unit: self._unit = float(np.sqrt((X**2).mean() if flat else 2*X.var(0).sum())) or 1.
+        d = X[i, j] if flat else np.sqrt(((X[i] - X[j])**2).sum())
+        return np.r_[np.eye(3)[kind], np.log(max(d/self._unit, .01))]
+
+    def _weigh(self):
+        "Prior odds of all answers that were asked by COBRAS, from a fit to them."
+        if self.prior != "learned" or not self._seen: return
+        at, F = list(self._seen), np.array(list(self._seen.values())); said = np.array([self._log[t][1] for t in at])
+        same = np.clip(1/(1 + np.exp(-F @ fit_same(F, said, self.noise_))), .03, .97)
+        self._odds.update(zip(at, (((1 - same)/same)**said).tolist()))
+
+# %% ../nbs/17_ncobras.ipynb #a91c0de4
+class _Verifying(_Prior):
+    "The steps of a round of nCOBRAS."
     def _ask(self, i, j):
         "What is believed about a pair; asks when it is not known."
         key = (i, j) if i < j else (j, i)
         if key not in self._belief:
-            kind = 0 if self._si[i] == self._si[j] else 1 if self._group[i] == self._group[j] else 2
-            same = share_same(*self._said[kind], self.noise_)
+            f = self._features(i, j)
             self._belief[key] = answer = yield Pair(*key)
-            if answer and self.prior == "learned": self._odds[len(self._log)] = ((1 - same)/same)**answer
-            if answer: self._said[kind][0 if answer > 0 else 1] += 1
+            if answer: self._seen[len(self._log)] = f
             self._log.append((key, answer))
         return self._belief[key]
 
@@ -857,6 +882,7 @@ class _Checked(_Verifying):
         "Algorithm 1 on the answers between the present representatives; True when one of them changed its value."
         before, now, answer = dict(self._belief), set(reps), None
         changed = lambda: any(before.get(k, v) != v for k, v in self._belief.items() if k[0] in now and k[1] in now)
+        self._weigh()
         gen = self._verifier.questions(self._log, self._belief, reps, self._odds)
         while True:
             try: why = gen.send(answer)
@@ -873,7 +899,6 @@ class _Checked(_Verifying):
         V = answer_table(reps, self._belief); lab = ml_components(len(reps), *np.nonzero(V == 1))
         self._show(provisional([np.flatnonzero(lab == c).tolist() for c in range(lab.max()+1)], V, self._labels[reps]))
 
-# %% ../nbs/17_ncobras.ipynb #a91c0de3
 class _Suspects:
     "The overruled answers of a learner that keeps `_log`, `_belief`, `_odds` and `_verifier`."
     @property
@@ -894,7 +919,7 @@ class NCOBRAS(_Suspects, _Checked):
     method_name = "ncobras"
     def __init__(self, noise=.05, confidence=.95, order=3, *,
         choice="rivals", # choice of redundant questions; "improved", "printed": rules 1 and 2
-        prior="learned", # what the clustering predicts counts as prior; "uniform": as in the paper
+        prior="learned", # what clustering and distance predict counts as prior; "uniform": as in the paper
         repeat=1, # how often the same pair may be asked
         max_states=300, # cap on the states of the diagram: beyond it the confidence is too high, never an error
         max_worlds=500, # most likely sets used to choose a question
@@ -909,7 +934,7 @@ class NCOBRAS(_Suspects, _Checked):
         self._verifier = ConstraintVerifier(self.noise, self.confidence, self.order, choice=self.choice, repeat=self.repeat, max_states=self.max_states, max_worlds=self.max_worlds)
         if self.prior not in ("learned", "uniform"): raise ValueError(f"prior={self.prior!r}: use 'learned' or 'uniform'.")
         space, may_ask = _space(self, X), _may_ask(self.train_indices, len(X))
-        self._belief, self._log, self._odds, self._said = {}, [], {}, [[0, 0] for _ in range(3)]
+        self._belief, self._log, self._odds, self._seen, self._unit = {}, [], {}, {}, 0.
         self.redundant_, self.verified_, self.confidence_, self.exact_, self.noise_ = [], [], 1., True, .05 if self.noise == "estimate" else self.noise
         self._begin(space, may_ask, rng)
         while (s := next_to_split(self._sis, self._failed)) is not None:

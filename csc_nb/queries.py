@@ -129,8 +129,10 @@ def npu_scores(
 # %% ../nbs/24_query_strategies.ipynb #cbe783d8
 class NPU(BaseEstimator):
     "Entropy of a row's neighbourhood per question, from a random forest on the current clustering (Xiong et al. 2014)."
-    def __init__(self, n_trees=50, # trees of the forest
-                 ): self.n_trees = n_trees
+    def __init__(self,
+        n_trees=50, # trees of the forest
+        every=1, # rows placed between two forests (a new neighbourhood always brings one): more is faster
+    ): self.n_trees, self.every = n_trees, every
 
     def _leaves(self, board):
         forest = RandomForestClassifier(self.n_trees, random_state=int(board.rng.integers(2**31)))
@@ -139,13 +141,15 @@ class NPU(BaseEstimator):
     def ask(self, board):
         "Generator of pairs."
         n, rng = len(board.X), board.rng
-        groups, out = [[int(rng.integers(n))]], np.ones(n, bool)
+        groups, out, age, seen = [[int(rng.integers(n))]], np.ones(n, bool), 0, 1
         out[groups[0]] = False
         while out.any():
             if len(groups) == 1: x, p = int(rng.choice(np.flatnonzero(out))), np.ones((n, 1))
             else:
+                if len(groups) > seen or age >= self.every: leaves, age, seen = self._leaves(board), 0, len(groups)
+                age += 1
                 owner = np.repeat(np.arange(len(groups)), [len(g) for g in groups])
-                p = neighbourhood_chances(forest_similarity(self._leaves(board), sum(groups, [])), owner)
+                p = neighbourhood_chances(forest_similarity(leaves, sum(groups, [])), owner)
                 x = int(np.where(out, npu_scores(p), -1).argmax())
             out[x] = False
             yield from place(x, groups, np.argsort(-p[x], kind="stable"), board, lambda x, g: g[0])

@@ -305,10 +305,28 @@ def test_questions_stop_when_nothing_can_be_exposed():
     assert [(w.a, w.b, w.expected) for w in out.redundant] == [(1, 2, -1)]
 
 
-def test_prior_learns_from_the_share_of_same():
-    assert nc.share_same(0, 0, .1) == .5 and nc.share_same(8, 0, .1) == .97 and nc.share_same(0, 8, .1) == .03
-    rng = np.random.default_rng(0); true = rng.random(4000) < .7; said = true ^ (rng.random(4000) < .1)
-    assert abs(nc.share_same(said.sum(), (~said).sum(), .1) - .7) < .03
+def test_prior_learns_from_answers_with_the_noise_taken_off():
+    for nu in (0., .1):
+        for same in (30, 50, 65):
+            w = nc.fit_same(np.ones((100, 1)), np.repeat([1, -1], [same, 100-same]), nu, 1e-9)
+            assert math.isclose(1/(1 + math.exp(-w[0])), (same/100 - nu)/(1 - 2*nu), abs_tol=1e-6)
+    rng = np.random.default_rng(0); F = np.c_[np.ones(4000), rng.normal(size=4000)]; true = rng.random(4000) < 1/(1 + np.exp(-(.5 - 1.5*F[:, 1])))
+    said = np.where(true ^ (rng.random(4000) < .1), 1, -1); w = nc.fit_same(F, said, .1)
+    assert np.abs(w - [.5, -1.5]).max() < .2 and np.abs(nc.fit_same(F, said, 0.) - [.5, -1.5]).max() > .4
+    p = .1 + .8/(1 + np.exp(-F @ w)); z = (p - .1)/.8; g = F.T @ (.8*z*(1-z)*np.where(said > 0, 1/p, -1/(1-p))) - w
+    assert np.abs(g).max() < 1e-3
+    assert (nc.fit_same(np.eye(2), np.array([1, -1]), .1) == -nc.fit_same(np.eye(2), np.array([-1, 1]), .1)).all()
+    assert np.isfinite(nc.fit_same(np.full((50, 1), 30.), np.ones(50), 0.)).all()
+
+
+def test_distance_counts_as_prior():
+    "The same answers are doubted more when near rows are said to differ; scale and metric do not matter."
+    from sklearn.metrics import pairwise_distances
+    X, y = blobs(); fit = lambda Z, **kw: NCOBRAS(noise=.1, random_state=0, **kw).fit(Z, oracle=NoisyOracle(y, .1, random_state=1), budget=60)
+    a, b = fit(X), fit(1000*X); assert a._odds.keys() == b._odds.keys() and np.allclose([a._odds[k] for k in a._odds], [b._odds[k] for k in a._odds])
+    D = pairwise_distances(X); c = fit(D, metric="precomputed"); c._si, c._group = a._si, a._group
+    assert np.allclose(a._features(0, 1), c._features(0, 1)) and a._features(0, 3)[3] < a._features(0, 1)[3]
+    fit(np.zeros((90, 2)) + (np.arange(90) == 0)[:, None]) # repeated rows
 
 
 def test_prior_doubts_what_is_surprising():

@@ -106,3 +106,14 @@ def test_errors():
     with pytest.raises(ValueError, match="min-max"): ActiveClusterer("minmax").start(X)
     with pytest.raises(TypeError, match="ask"): ActiveClusterer(3, PCKMeans(3)).start(X)
     with pytest.raises(ValueError, match="n_samples=60"): ActiveClusterer("npu", n_clusters=61).start(X)
+
+
+def test_npu_grows_fewer_forests_when_told():
+    "A forest for every placed row, or for every fifth and each new neighbourhood."
+    grown = {}
+    class Counted(NPU):
+        def _leaves(self, board): grown[self.every] = grown.get(self.every, 0) + 1; return super()._leaves(board)
+    for every in (1, 5):
+        est = ActiveClusterer(Counted(n_trees=10, every=every), n_clusters=3, random_state=0).fit(X, oracle=NoisyOracle(Y, random_state=0), budget=30)
+        assert est.n_queries_ == 30 and len({q.key for q, _ in est.answers_}) == 30
+    assert grown[5] < grown[1]/2
