@@ -52,7 +52,7 @@ def test_objective_never_rises(name, c):
     assert (np.diff(h) <= 1e-9*abs(h[0])).all()
 
 
-@pytest.mark.parametrize("kw", [dict(metric="full"), dict(metric="diagonal"), dict(shared=True), dict(metric="diagonal", shared=True), dict(reg=.05), dict(w=5.)], ids=str)
+@pytest.mark.parametrize("kw", [dict(metric="full"), dict(metric="diagonal"), dict(shared=True), dict(metric="diagonal", shared=True), dict(reg=.05), dict(w=5.), dict(greedy=True)], ids=str)
 def test_mpck_variants_fall_and_have_their_shape(kw):
     m = make("MPCKMeans", **kw).fit(IRIS, constraints=NOISY)
     h = np.array(m.objective_history_)
@@ -447,6 +447,6 @@ def test_objective_against_the_usual_package():
     bench = importlib.util.module_from_spec(spec); spec.loader.exec_module(bench)
     _, rows = bench.agreement(repeats=2, sets=("iris", "wine"))
     for r in rows:
-        if r[-1] or r[1] == "cop" and r[8]: continue                    # the peer failed, or won by breaking links
+        if r[-1] or r[1] == "cop" and r[9]: continue                    # the peer failed, or won by breaking links
         assert r[7] <= r[5] + 1e-6*abs(r[5]), r
     assert sum(not r[-1] for r in rows) >= 12

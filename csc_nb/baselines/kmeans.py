@@ -664,24 +664,28 @@ def _mpck_icm(cost, ptr, nbr, w, link, far, z, point, stale):
     return moved
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-assign
-def mpck_assign(X, C, M, links, z, order, rho):
-    "Labels by moves of points and of groups, afresh and from `z`; the lower (5) wins."
+def mpck_assign(X, C, M, links, z, order, rho, greedy=False):
+    "Labels by moves of points and of groups, afresh and from `z`; the lower (5) wins. `greedy`: one fresh sweep, as in the paper."
     cost = np.array([row_norms((X - C[k])@M.L[k]) - M.logdet[k] for k in range(len(C))]).T.copy()
     W, G = walk(links, order), links.mates
     here, there, link, mates = cost[order], cost[G.point], M.link[W.edge], M.link[G.edge]
     sweep = lambda z, stale: _mpck_icm(here, W.ptr, W.nbr, W.w, link, M.far, z, W.point, stale)
     group_sweep = lambda z, stale: _group_moves(there, G.ptr, G.nbr, G.w, links.inside, mates, M.far, z, G.point, links.start, stale)
+    if greedy:
+        fresh = np.full(len(X), -1)
+        sweep(fresh, np.full(len(X), 3, np.uint8))
+        return fresh
     found = [settle_points(sweep, group_sweep, v) for v in (np.full(len(X), -1), z) if v is not None]
     return min(found, key=lambda v: mpck_objective(X, v, C, M, links, rho))
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-warmup
-def mpck_warmup(X, links, C, rho, diagonal, shared, rounds, rng, patience=10):
+def mpck_warmup(X, links, C, rho, diagonal, shared, rounds, rng, patience=10, greedy=False):
     "Fresh labels, means, full metric steps; the best state met: labels, centres, A⁻¹, metric."
     V = np.array([mean_var(X)*np.eye(X.shape[1])]*len(C))
     M = make_metric(X, links, V, True)
     best, kept, since = np.inf, (None, C, V, M), 0
     for _ in range(rounds):
-        z = mpck_assign(X, C, M, links, None, rng.permutation(len(X)), rho)
+        z = mpck_assign(X, C, M, links, None, rng.permutation(len(X)), rho, greedy)
         C = update_centres(X, z, C)
         V = metric_target(X, z, C, M, V, links, rho, diagonal, shared)
         M = make_metric(X, links, V, shared)
@@ -714,10 +718,11 @@ class MPCKMeans(LinkedKMeans):
         init="auto", # "auto", "neighbourhoods", "k-means++" or centres
         n_init=10, # restarts; each takes the points in an order of its own
         warmup=100, # most rounds with full metric steps; they end after 10 without a lower value
+        greedy=False, # in the warm-up: one sweep per round, as in the paper, instead of sweeps until nothing moves?
         patience=3, # iterations without gain before a run stops; each tries a new order of the points
         max_iter=100, tol=1e-6, random_state=None):
         self.n_clusters, self.metric, self.shared, self.w, self.reg, self.init, self.n_init = n_clusters, metric, shared, w, reg, init, n_init
-        self.warmup, self.patience, self.max_iter, self.tol, self.random_state = warmup, patience, max_iter, tol, random_state
+        self.warmup, self.greedy, self.patience, self.max_iter, self.tol, self.random_state = warmup, greedy, patience, max_iter, tol, random_state
 
     def _prepare(self, X, c, K):
         if self.metric not in ("full", "diagonal"): raise ValueError(f"metric={self.metric!r} is not known: use 'full' or 'diagonal'.")
@@ -728,7 +733,7 @@ class MPCKMeans(LinkedKMeans):
 
     def _run(self, X, links, C, rng):
         rho, kind = self.reg*mean_var(X), (self.metric == "diagonal", self.shared)
-        z, C, V, M = mpck_warmup(X, links, C, rho, *kind, self.warmup, rng)
+        z, C, V, M = mpck_warmup(X, links, C, rho, *kind, self.warmup, rng, greedy=self.greedy)
         return mpck_descend(X, links, z, C, V, M, rho, *kind, self.max_iter, self.patience, self.tol, rng)
 
     def predict(self, X):
