@@ -357,3 +357,16 @@ def test_much_noise_never_stops_a_run():
     for noise in (.2, .35):
         a = NCOBRAS(noise=noise, random_state=0).fit(X, oracle=NoisyOracle(y, noise, random_state=0), budget=120)
         assert a.n_queries_ == 120 and 0 < a.confidence_ <= 1 + 1e-9
+
+
+@pytest.mark.parametrize("method", ["NCOBRAS", "NPU-MPCK", "NPU-COSC"])
+def test_driver_of_the_paper_tasks(method, monkeypatch):
+    "One short run of benchmarks/run_ncobras.py; NPU sees training rows of the pool only."
+    from pathlib import Path
+    folder = Path(__file__).resolve().parent.parent/"benchmarks"
+    if not folder.exists(): pytest.skip("needs the repository")
+    monkeypatch.syspath_prepend(str(folder)); import run_ncobras as driver
+    monkeypatch.setattr(driver, "AT", [10, 20]); monkeypatch.setattr(driver, "POOL", 40)
+    X, y = blobs(); r = driver.one("blobs", X, y, method, 0., 0, 0); curve = [float(v) for v in r["curve"].split()]
+    assert set(r) == set(driver.FIELDS) and r["answers"] == 20 and len(curve) == 2 and max(curve) > .5
+    if method == "NCOBRAS": assert r == {**driver.one("blobs", X, y, method, 0., 0, 0), "seconds": r["seconds"]}
