@@ -52,7 +52,7 @@ bench: $(STAMP)-dev  ## the benchmarks of the chapters (ratios to a peer in the 
 
 experiments: $(STAMP)-dev  ## complete the committed result files (hours; what is in them is not run again)
 	@$(BIN)/csc-nb sweep nbs/experiments/configs/comparison.toml --jobs 2
-	@cd benchmarks && ../$(BIN)/python run_ncobras.py ../nbs/experiments/results/ncobras_runs.csv --folds 0 1 2 3 4 --noise .1 .05 0
+	@cd benchmarks && ../$(BIN)/python run_ncobras.py ../nbs/experiments/results/ncobras_runs.csv --noise .1 .05 0
 	@cd benchmarks && ../$(BIN)/python run_ncobras.py ../nbs/experiments/results/ncobras_runs.csv --summary ../nbs/experiments/results
 	@$(BIN)/python tools/execute.py --slow --jobs 1 $(wildcard nbs/experiments/*.ipynb)
 

@@ -1,15 +1,16 @@
 """The 21 tasks of paper 002 under noise; a row per finished run, finished rows are skipped, so it may be stopped and started again.
 
-python benchmarks/run_ncobras.py OUT.csv [--folds 0 1 ...] [--methods NCOBRAS COBRAS] [--noise .1 .05 0 .2] [--seconds 840]
+python benchmarks/run_ncobras.py OUT.csv [--repeats 0 1 2] [--folds 0 1 ...] [--methods NCOBRAS COBRAS] [--noise .1 .05 0 .2] [--seconds 840]
 python benchmarks/run_ncobras.py OUT.csv --summary nbs/experiments/results   (means over folds, small enough to keep)
 
 The rows behind the committed means are nbs/experiments/results/ncobras_runs.csv: name that file as OUT.csv to add folds to them.
 
-10-fold cross-validation: all rows are clustered, questions are about training rows only, ARI is on the test rows.
+Three repeats of 10-fold cross-validation: all rows are clustered, questions are about training rows only, ARI is on the test rows.
 NPU-MPCK and NPU-COSC (given the true number of clusters; a forest for every five placed rows; metric diagonal, one start) see at most 500 training rows.
 A fold below 0 is a seed: all rows may be asked about and all are scored, after 25, 53, 75 and 100 answers (the setting of the authors' numbers).
 """
 import argparse, csv, json, os, time, zlib
+from itertools import product
 import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score as ari
@@ -41,7 +42,9 @@ def make(method, nu, train, k, seed):
     if method == "COBRAS": return COBRAS(train_indices=train, random_state=seed)
     if method == "NCOBRAS": return NCOBRAS(nu or .05, train_indices=train, random_state=seed)
     if method == "NCOBRAS .7": return NCOBRAS(nu or .05, .7, train_indices=train, random_state=seed)
-    if method == "printed": return NCOBRAS(nu or .05, choice="printed", prior="uniform", train_indices=train, random_state=seed)
+    if method == "COBRAS doubt": return COBRAS(split_by="doubt", speaker="kept", train_indices=train, random_state=seed)
+    if method == "NCOBRAS largest": return NCOBRAS(nu or .05, split_by="largest", speaker="centre", train_indices=train, random_state=seed)
+    if method == "printed": return NCOBRAS(nu or .05, choice="printed", prior="uniform", split_by="largest", speaker="centre", train_indices=train, random_state=seed)
     if method == "estimate": return NCOBRAS("estimate", train_indices=train, random_state=seed)
     from csc_nb.baselines import COSC, MPCKMeans
     from csc_nb.queries import ActiveClusterer, NPU
@@ -88,9 +91,9 @@ def read(path): return list(csv.DictReader(open(path, newline=""))) if os.path.e
 
 
 if __name__ == "__main__":
-    p = argparse.ArgumentParser(); p.add_argument("out"); p.add_argument("--folds", type=int, nargs="+", default=list(range(10))); p.add_argument("--repeat", type=int, default=0)
+    p = argparse.ArgumentParser(); p.add_argument("out"); p.add_argument("--folds", type=int, nargs="+", default=list(range(10))); p.add_argument("--repeats", type=int, nargs="+", default=[0, 1, 2])
     p.add_argument("--methods", nargs="+", default=["NCOBRAS", "COBRAS"]); p.add_argument("--noise", type=float, nargs="+", default=[.1, .05, 0., .2])
-    p.add_argument("--tasks", nargs="+", default=TASKS); p.add_argument("--seconds", type=float, default=840); p.add_argument("--summary")
+    p.add_argument("--tasks", nargs="+", default=TASKS); p.add_argument("--seconds", type=float, default=1e9); p.add_argument("--summary")
     a = p.parse_args(); begin = time.time()
     if a.summary:
         from summary_ncobras import summarise
@@ -100,11 +103,10 @@ if __name__ == "__main__":
     with open(a.out, "a", newline="") as f:
         w = csv.DictWriter(f, FIELDS)
         if fresh: w.writeheader()
-        for fold in a.folds:
-            for task in a.tasks:
-                todo = [(m, nu) for nu in a.noise for m in a.methods if (task, m, nu, a.repeat, fold) not in done]
-                if not todo: continue
-                X, y = data(task)
-                for m, nu in todo:
-                    if time.time() - begin > a.seconds: raise SystemExit
-                    w.writerow(one(task, X, y, m, nu, a.repeat, fold)); f.flush()
+        for repeat, fold, task in product(a.repeats, a.folds, a.tasks):
+            todo = [(m, nu) for nu in a.noise for m in a.methods if (task, m, nu, repeat, fold) not in done]
+            if not todo: continue
+            X, y = data(task)
+            for m, nu in todo:
+                if time.time() - begin > a.seconds: raise SystemExit
+                w.writerow(one(task, X, y, m, nu, repeat, fold)); f.flush()

@@ -4,13 +4,14 @@
 
 # %% auto #0
 __all__ = ['SuperInstance', 'VectorSpace', 'k_medoids', 'DistanceSpace', 'split', 'asking', 'split_level', 'answer_table',
-           'open_pairs', 'merge', 'join_known', 'provisional', 'next_to_split', 'centre_distances', 'spell_out',
-           'COBRAS']
+           'open_pairs', 'merge', 'join_known', 'provisional', 'doubt', 'next_to_split', 'centre_distances',
+           'spell_out', 'COBRAS']
 
 # %% ../nbs/16_cobras.ipynb #802c128e
 from typing import NamedTuple
 import numpy as np
 from numba import njit
+from scipy.spatial.distance import cdist
 from .oracles import ActiveLearner, Pair
 
 # %% ../nbs/16_cobras.ipynb #436f53b7
@@ -79,6 +80,10 @@ def _kmeans(Z, k, U, max_iter):
     return keep
 
 # %% ../nbs/16_cobras.ipynb #fc91bf36
+def _first(d):
+    "Place of the smallest: the first of those that only rounding tells apart (two rows are equally far from their mean)."
+    return int(np.argmax(d <= d.min()*(1 + 1e-9)))
+
 class VectorSpace:
     "Rows are vectors: k-means cuts, means are centres."
     def __init__(self, X, n_init=10): self.X, self.n_init = np.ascontiguousarray(X, dtype=np.float64), n_init
@@ -90,8 +95,11 @@ class VectorSpace:
         "A super-instance; `rep` is -1 when none of its rows may be asked about."
         Z = self.X[rows]; centre = Z.mean(0); ok = may_ask[rows]
         d = np.where(ok, ((Z - centre)**2).sum(1), np.inf)
-        return SuperInstance(rows, rows[ok], centre, int(rows[np.argmin(d)]) if ok.any() else -1)
+        return SuperInstance(rows, rows[ok], centre, int(rows[_first(d)]) if ok.any() else -1)
     def distance(self, s, t): return float(np.sqrt(((s.centre - t.centre)**2).sum()))
+    def far(self, rows, sis):
+        "`(rows, sis)` distances to centres."
+        return cdist(self.X[rows], np.array([s.centre for s in sis]))
     def spread(self, s): return float(((self.X[s.rows] - s.centre)**2).sum())
 
 # %% ../nbs/16_cobras.ipynb #847e7f94
@@ -132,6 +140,9 @@ class DistanceSpace:
         far = self.D[np.ix_(rows, rows)].sum(0); ok = may_ask[rows]; m = rows[far.argmin()]
         return SuperInstance(rows, rows[ok], np.array([m]), int(rows[np.argmin(np.where(ok, self.D[m, rows], np.inf))]) if ok.any() else -1)
     def distance(self, s, t): return float(self.D[s.centre[0], t.centre[0]])
+    def far(self, rows, sis):
+        "`(rows, sis)` distances to medoids."
+        return self.D[np.ix_(rows, [s.centre[0] for s in sis])]
     def spread(self, s): return float(self.D[s.centre[0], s.rows].sum())
 
 # %% ../nbs/16_cobras.ipynb #d9185772
@@ -141,6 +152,7 @@ def split(
     k:int, # into so many parts, or fewer
     may_ask:np.ndarray, # `(n,)` bool
     rng, # NumPy generator
+    keep:bool=False, # the old representative goes on speaking for its part, if it is central there
 )->list: # super-instances, each with a representative
     "Cut a super-instance; mute parts join the nearest one that can speak."
     lab = space.cut(s.rows, k, rng)
@@ -149,7 +161,12 @@ def split(
     home = {i: [p.rows] for i, p in enumerate(able)}
     for p in parts:
         if p.rep < 0: home[int(np.argmin([space.distance(p, q) for q in able]))].append(p.rows)
-    return [p if len(home[i]) == 1 else space.make(np.sort(np.concatenate(home[i])), may_ask) for i, p in enumerate(able)]
+    parts = [p if len(home[i]) == 1 else space.make(np.sort(np.concatenate(home[i])), may_ask) for i, p in enumerate(able)]
+    return [p._replace(rep=s.rep) if keep and _central(space, p, s.rep) else p for p in parts]
+
+def _central(space, part, row):
+    "Is `row` in the part, and no farther from its centre than half of the rows?"
+    return bool((part.rows == row).any()) and space.far(np.array([row]), [part])[0, 0] <= np.median(space.far(part.rows, [part]))*(1 + 1e-9)
 
 # %% ../nbs/16_cobras.ipynb #7ae67500
 def asking(known):
@@ -161,12 +178,12 @@ def asking(known):
     return ask
 
 def split_level(
-    space, s:SuperInstance, may_ask, ask, rng, # as in `split`; `ask(i, j)` is a generator
+    space, s:SuperInstance, may_ask, ask, rng, keep=False, # as in `split`; `ask(i, j)` is a generator
 ): # returns the number of parts
     "Into how many parts to cut `s`: a generator that asks."
     size, level = len(s.rows), 0
     while True:
-        halves = split(space, s, 2, may_ask, rng)
+        halves = split(space, s, 2, may_ask, rng, keep)
         if len(halves) < 2: break
         if (yield from ask(halves[0].rep, halves[1].rep)) != -1: break
         level += 1
@@ -270,10 +287,26 @@ def provisional(
     return groups
 
 # %% ../nbs/16_cobras.ipynb #1fdfef9a
-def next_to_split(sis, failed):
-    "Number of the largest super-instance that can be cut, or `None`."
+def doubt(space, s, foreign):
+    "Rows of super-instance `s`, each counted by how near it is to the `foreign` ones."
+    d = space.far(s.rows, [s, *foreign])
+    return float((np.minimum(1, d[:, 0]/np.maximum(d[:, 1:].min(1), 1e-300))**2).sum())
+
+def next_to_split(
+    sis:list, # super-instances
+    failed:set, # representatives of those which cannot be cut
+    space=None, clusters=None, # given: the one with most doubt, not the largest
+): # its number, or `None`
+    "Which super-instance to cut."
     ok = [s for s, x in enumerate(sis) if len(x.askable) >= 2 and x.rep not in failed]
-    return max(ok, key=lambda s: len(sis[s].rows)) if ok else None
+    ok.sort(key=lambda s: -len(sis[s].rows))
+    if clusters is None or len(clusters) < 2 or not ok: return ok[0] if ok else None
+    home = {s: c for c, members in enumerate(clusters) for s in members}; best, most = None, -1.
+    for s in ok:
+        if len(sis[s].rows) <= most: break
+        d = doubt(space, sis[s], [x for t, x in enumerate(sis) if home[t] != home[s]])
+        if d > most: best, most = s, d
+    return best
 
 def centre_distances(space, sis):
     "`(S, S)` distances between the centres of super-instances."
@@ -312,10 +345,15 @@ class _Rounds(_Start):
     "The steps of a round of COBRAS."
     def _ask(self, i, j): return asking(self._known)(i, j)
 
+    def _next(self, space):
+        "Number of the super-instance to cut, or `None`."
+        return next_to_split(self._sis, self._failed, *((space, self._clusters) if self.split_by == "doubt" else ()))
+
     def _split(self, s, space, may_ask, rng):
         "Cut super-instance `s`; its parts become clusters of their own."
-        k = yield from split_level(space, self._sis[s], may_ask, self._ask, rng)
-        parts = split(space, self._sis[s], k, may_ask, rng)
+        keep = self.speaker == "kept"
+        k = yield from split_level(space, self._sis[s], may_ask, self._ask, rng, keep)
+        parts = split(space, self._sis[s], k, may_ask, rng, keep)
         if len(parts) < 2: self._failed.add(self._sis[s].rep); return
         S = len(self._sis)
         self._clusters = [c for c in ([t for t in c if t != s] for c in self._clusters) if c] + [[s]] + [[S+r] for r in range(len(parts)-1)]
@@ -349,15 +387,17 @@ class COBRAS(_Rounds):
         anytime="eager", # show unfinished merges; "finished": only complete ones
         n_start=None, # show k-means with so many clusters before the first merge; None: one cluster
         n_init=10, # starts of each k-means
+        split_by="largest", # cut the largest super-instance; "doubt": the one with most rows near another cluster
+        speaker="centre", # the most central row speaks; "kept": the old one goes on if it is central enough
         random_state=None, # seed
     ):
         self.metric, self.train_indices, self.anytime, self.n_start, self.n_init = metric, train_indices, anytime, n_start, n_init
-        self.random_state = random_state
+        self.split_by, self.speaker, self.random_state = split_by, speaker, random_state
 
     def _queries(self, X, rng):
         space, may_ask = _space(self, X), _may_ask(self.train_indices, len(X))
         self._begin(space, may_ask, rng)
-        while (s := next_to_split(self._sis, self._failed)) is not None:
+        while (s := self._next(space)) is not None:
             yield from self._split(s, space, may_ask, rng)
             yield from self._merge(centre_distances(space, self._sis))
             self._finish(space)
@@ -376,6 +416,8 @@ def _may_ask(train, n):
 def _space(est, X):
     "The geometry that `metric` names."
     if est.anytime not in ("eager", "finished"): raise ValueError(f"anytime={est.anytime!r}: use 'eager' or 'finished'.")
+    if est.split_by not in ("largest", "doubt"): raise ValueError(f"split_by={est.split_by!r}: use 'largest' or 'doubt'.")
+    if est.speaker not in ("centre", "kept"): raise ValueError(f"speaker={est.speaker!r}: use 'centre' or 'kept'.")
     if est.metric == "euclidean": return VectorSpace(X, est.n_init)
     if est.metric != "precomputed": raise ValueError(f"metric={est.metric!r}: use 'euclidean', or 'precomputed' with a matrix of distances.")
     if X.shape[0] != X.shape[1]: raise ValueError(f"metric='precomputed' needs a square matrix of distances; X is {X.shape[0]} × {X.shape[1]}.")

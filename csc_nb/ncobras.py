@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
-from .cobras import COBRAS, _Rounds, _may_ask, _space, answer_table, centre_distances, join_known, merge, next_to_split, provisional
+from .cobras import COBRAS, _Rounds, _may_ask, _space, answer_table, centre_distances, join_known, merge, provisional
 from .constraints import Constraints, as_constraints
 from .graph import blocks, contradictions, ml_components
 from .oracles import ActiveLearner, Dialogue, Pair
@@ -924,10 +924,11 @@ class NCOBRAS(_Suspects, _Checked):
         max_states=300, # cap on the states of the diagram: beyond it the confidence is too high, never an error
         max_worlds=500, # most likely sets used to choose a question
         metric="euclidean", train_indices=None, anytime="eager", n_start=None, n_init=10, # as in COBRAS
+        split_by="doubt", speaker="kept", # as in COBRAS; "largest", "centre": as in the paper
         random_state=None, # seed
     ):
         self.noise, self.confidence, self.order, self.choice, self.prior, self.repeat = noise, confidence, order, choice, prior, repeat
-        self.max_states, self.max_worlds, self.random_state = max_states, max_worlds, random_state
+        self.max_states, self.max_worlds, self.split_by, self.speaker, self.random_state = max_states, max_worlds, split_by, speaker, random_state
         self.metric, self.train_indices, self.anytime, self.n_start, self.n_init = metric, train_indices, anytime, n_start, n_init
 
     def _queries(self, X, rng):
@@ -937,7 +938,7 @@ class NCOBRAS(_Suspects, _Checked):
         self._belief, self._log, self._odds, self._seen, self._unit = {}, [], {}, {}, 0.
         self.redundant_, self.verified_, self.confidence_, self.exact_, self.noise_ = [], [], 1., True, .05 if self.noise == "estimate" else self.noise
         self._begin(space, may_ask, rng)
-        while (s := next_to_split(self._sis, self._failed)) is not None:
+        while (s := self._next(space)) is not None:
             yield from self._split(s, space, may_ask, rng)
             yield from self._merge(centre_distances(space, self._sis))
             self._finish(space)

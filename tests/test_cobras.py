@@ -13,6 +13,9 @@ def rings(n=90, seed=0):
     return np.c_[np.cos(t), np.sin(t)]*(1 + 2*y)[:, None] + .15*rng.normal(size=(n, 2)), y
 
 
+either = pytest.mark.parametrize("rules", [{}, dict(split_by="doubt", speaker="kept")], ids=["paper", "doubt"])
+
+
 def run(gen, answer):
     asked = []
     try:
@@ -88,15 +91,17 @@ def test_cluster_table_against_loops():
             assert near[a, b] == D[np.ix_(A, B)].min() and no[a, b] == (V[np.ix_(A, B)] == -1).sum() and yes[a, b] == (V[np.ix_(A, B)] == 1).sum()
 
 
-def test_full_dialogue_ends_with_the_truth():
+@either
+def test_full_dialogue_ends_with_the_truth(rules):
     X, y = rings(36)
-    est = COBRAS(random_state=0).fit(X, oracle=oracle(y), budget=None)
+    est = COBRAS(random_state=0, **rules).fit(X, oracle=oracle(y), budget=None)
     assert ari(y, est.labels_) == 1 and est.ask() is None and est.n_queries_ < 36*35/2
 
 
-def test_no_question_twice_and_only_training_rows():
+@either
+def test_no_question_twice_and_only_training_rows(rules):
     X, y = rings(); train = np.arange(0, 60)
-    est = COBRAS(train_indices=train, random_state=1).fit(X, oracle=oracle(y, noise=.1), budget=80)
+    est = COBRAS(train_indices=train, random_state=1, **rules).fit(X, oracle=oracle(y, noise=.1), budget=80)
     keys = [q.key for q, _ in est.answers_]
     assert len(set(keys)) == len(keys) and max(max(k) for k in keys) < 60
 
@@ -107,23 +112,26 @@ def test_mask_of_training_rows_is_the_same():
     np.testing.assert_array_equal(a.labels_, b.labels_)
 
 
-def test_undo_equals_never_asked():
+@either
+def test_undo_equals_never_asked(rules):
     X, y = rings()
-    a = COBRAS(random_state=2).fit(X, oracle=oracle(y), budget=25)
-    b = COBRAS(random_state=2).fit(X, oracle=oracle(y), budget=40).undo(15)
+    a = COBRAS(random_state=2, **rules).fit(X, oracle=oracle(y), budget=25)
+    b = COBRAS(random_state=2, **rules).fit(X, oracle=oracle(y), budget=40).undo(15)
     np.testing.assert_array_equal(a.labels_, b.labels_)
     assert a.ask() == b.ask() and a.objective_history_ == b.objective_history_
 
 
-def test_answers_help():
+@either
+def test_answers_help(rules):
     X, y = rings()
-    score = [ari(y, COBRAS(random_state=0).fit(X, oracle=oracle(y), budget=b).labels_) for b in (10, 60, 120)]
+    score = [ari(y, COBRAS(random_state=0, **rules).fit(X, oracle=oracle(y), budget=b).labels_) for b in (10, 60, 120)]
     assert score[2] > .8 and score[2] > score[0]
 
 
-def test_precomputed_finds_the_truth():
+@either
+def test_precomputed_finds_the_truth(rules):
     X, y = rings(45)
-    est = COBRAS(metric="precomputed", random_state=0).fit(pairwise_distances(X), oracle=oracle(y), budget=None)
+    est = COBRAS(metric="precomputed", random_state=0, **rules).fit(pairwise_distances(X), oracle=oracle(y), budget=None)
     assert ari(y, est.labels_) == 1
 
 
@@ -138,21 +146,55 @@ def test_start_clusters_shown_before_the_first_merge():
     assert COBRAS(random_state=0).fit(X).n_clusters_ == 1 and COBRAS(n_start=4, random_state=0).fit(X).n_clusters_ == 4
 
 
-def test_inertia_only_falls():
+@either
+def test_inertia_only_falls(rules):
     X, y = rings()
-    h = COBRAS(random_state=0).fit(X, oracle=oracle(y), budget=80).objective_history_
+    h = COBRAS(random_state=0, **rules).fit(X, oracle=oracle(y), budget=80).objective_history_
     assert len(h) > 3 and (np.diff(h) <= 1e-9).all()
 
 
-def test_unsure_and_equal_rows_end():
+@either
+def test_unsure_and_equal_rows_end(rules):
     X, _ = rings(12)
-    assert COBRAS(random_state=0).fit(X, oracle=lambda q: "unsure", budget=None).ask() is None
+    assert COBRAS(random_state=0, **rules).fit(X, oracle=lambda q: "unsure", budget=None).ask() is None
     same = np.zeros((10, 2))
-    est = COBRAS(random_state=0).fit(same, oracle=oracle(np.arange(10) % 2), budget=None)
+    est = COBRAS(random_state=0, **rules).fit(same, oracle=oracle(np.arange(10) % 2), budget=None)
     assert est.ask() is None and est.n_clusters_ == 1
 
 
 @pytest.mark.parametrize("kw, text", [(dict(train_indices=[0, 500]), "first is 500"), (dict(train_indices=[.5]), "row numbers"), (dict(metric="cosine"), "precomputed"),
-                                      (dict(metric="precomputed"), "square"), (dict(anytime="never"), "eager")])
+                                      (dict(metric="precomputed"), "square"), (dict(anytime="never"), "eager"),
+                                      (dict(split_by="size"), "'doubt'"), (dict(speaker="old"), "'kept'")])
 def test_errors_say_what_to_do(kw, text):
     with pytest.raises(ValueError, match=text): COBRAS(**kw).start(rings()[0])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_most_doubt_with_early_stop_is_the_maximum(seed):
+    rng = np.random.default_rng(seed); X = rng.normal(size=(60, 2)); all_ = np.ones(60, bool)
+    for space in (cb.VectorSpace(X), cb.DistanceSpace(pairwise_distances(X))):
+        sis = cb.split(space, space.make(np.arange(60), all_), 7, all_, rng); home = rng.integers(3, size=len(sis)); home[:2] = 0, 1
+        clusters = [np.flatnonzero(home == c).tolist() for c in np.unique(home)]
+        failed = {sis[0].rep} if seed % 2 else set()
+        d = [cb.doubt(space, x, [sis[t] for t in np.flatnonzero(home != home[s])]) for s, x in enumerate(sis)]
+        assert all(0 <= v <= len(x.rows) for v, x in zip(d, sis))
+        able = [s for s, x in enumerate(sis) if len(x.askable) >= 2 and x.rep not in failed]
+        assert cb.next_to_split(sis, failed, space, clusters) == max(able, key=lambda s: d[s])
+
+
+def test_a_kept_speaker_needs_fewer_questions():
+    X, y = rings()
+    n = [np.mean([len(COBRAS(speaker=w, random_state=r).fit(X, oracle=oracle(y), budget=60)._sis) for r in range(5)]) for w in ("centre", "kept")]
+    assert n[1] > n[0]
+
+
+def test_kept_speaker_is_central():
+    rng = np.random.default_rng(0); X = rng.normal(size=(80, 3)); all_ = np.ones(80, bool); space = cb.VectorSpace(X); kept = 0
+    for _ in range(30):
+        rows = np.sort(rng.choice(80, 30, replace=False)); s = space.make(rows, all_)._replace(rep=int(rng.choice(rows)))
+        for p in cb.split(space, s, 3, all_, rng, keep=True):
+            d = np.linalg.norm(X[p.rows] - p.centre, axis=1); at = int(np.flatnonzero(p.rows == p.rep)[0])
+            mine = s.rep in p.rows and d[p.rows == s.rep][0] <= np.median(d)*(1 + 1e-9)
+            assert p.rep == s.rep if mine else at == d.argmin()
+            kept += mine
+    assert kept

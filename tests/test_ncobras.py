@@ -212,10 +212,11 @@ def blobs(n=90, seed=0):
     return np.array([[0, 0], [5, 0], [0, 5.]])[y] + rng.normal(size=(n, 2)), y
 
 
-def test_learner_without_doubt_is_cobras():
+@pytest.mark.parametrize("rules", [dict(split_by="largest", speaker="centre"), dict(split_by="doubt", speaker="kept")])
+def test_learner_without_doubt_is_cobras(rules):
     X, y = blobs()
-    a = NCOBRAS(noise=.01, confidence=1e-9, random_state=1).fit(X, oracle=NoisyOracle(y, random_state=0), budget=40)
-    b = COBRAS(random_state=1).fit(X, oracle=NoisyOracle(y, random_state=0), budget=40)
+    a = NCOBRAS(noise=.01, confidence=1e-9, random_state=1, **rules).fit(X, oracle=NoisyOracle(y, random_state=0), budget=40)
+    b = COBRAS(random_state=1, **rules).fit(X, oracle=NoisyOracle(y, random_state=0), budget=40)
     assert [q for q, _ in a.answers_] == [q for q, _ in b.answers_]; np.testing.assert_array_equal(a.labels_, b.labels_)
 
 
