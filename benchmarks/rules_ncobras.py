@@ -5,6 +5,7 @@ python benchmarks/rules_ncobras.py nbs/experiments/results/ncobras_rules.csv [--
 A row for each set, noise and combination: means over the seeds of ARI after 25, 50, 75 and 100 answers, and what the verification found.
 All rows may be asked about and all are scored; 1000 rows of the larger sets.
 """
+
 import argparse, csv
 import numpy as np
 from sklearn.datasets import make_blobs
@@ -16,7 +17,9 @@ from csc_nb.oracles import NoisyOracle
 from run_ncobras import detection
 
 SETS = "newthyroid column_3C pendigits389 blobs3 blobs10 satimage letters_ijlt msrcv2_six crabs_species".split()
-BLOBS = dict(blobs3=(180, 4, 3, 2.6, 3), blobs10=(1000, 12, 10, 3.2, 1)) # rows, columns, clusters, spread, seed
+BLOBS = dict(
+    blobs3=(180, 4, 3, 2.6, 3), blobs10=(1000, 12, 10, 3.2, 1)
+)  # rows, columns, clusters, spread, seed
 RULES = [("largest", "centre"), ("doubt", "centre"), ("largest", "kept"), ("doubt", "kept")]
 AT = (25, 50, 75, 100)
 
@@ -24,35 +27,67 @@ AT = (25, 50, 75, 100)
 def data(name):
     "Standardised columns (missing: the mean)."
     if name in BLOBS:
-        n, d, k, sd, seed = BLOBS[name]; X, y = make_blobs(n, d, centers=k, cluster_std=sd, center_box=(-5, 5), random_state=seed)
-        return (X - X.mean(0))/X.std(0), y
-    b = load(name, "standard"); keep = np.random.default_rng(5).permutation(len(b.data))[:1000] if len(b.data) > 1000 else slice(None)
+        n, d, k, sd, seed = BLOBS[name]
+        X, y = make_blobs(
+            n, d, centers=k, cluster_std=sd, center_box=(-5, 5), random_state=seed
+        )
+        return (X - X.mean(0)) / X.std(0), y
+    b = load(name, "standard")
+    keep = (
+        np.random.default_rng(5).permutation(len(b.data))[:1000]
+        if len(b.data) > 1000
+        else slice(None)
+    )
     return np.ascontiguousarray(np.nan_to_num(b.data)[keep]), b.target[keep]
 
 
 def curve(est, X, y, noise, seed):
     "ARI after 25, 50, … answers."
-    oracle, out = NoisyOracle(y, noise, random_state=seed + 1000), []; est.start(X)
+    oracle, out = NoisyOracle(y, noise, random_state=seed + 1000), []
+    est.start(X)
     while len(out) < len(AT):
         q = est.ask()
-        if q is not None and est.n_queries_ < AT[len(out)]: est.tell(q, oracle(q))
-        else: out.append(ari(y, est.labels_))
+        if q is not None and est.n_queries_ < AT[len(out)]:
+            est.tell(q, oracle(q))
+        else:
+            out.append(ari(y, est.labels_))
     return out
 
 
 if __name__ == "__main__":
-    p = argparse.ArgumentParser(); p.add_argument("out"); p.add_argument("--seeds", type=int, nargs="+", default=list(range(10, 20))); a = p.parse_args()
+    p = argparse.ArgumentParser()
+    p.add_argument("out")
+    p.add_argument("--seeds", type=int, nargs="+", default=list(range(10, 20)))
+    a = p.parse_args()
     rows = []
     for name in SETS:
         X, y = data(name)
-        for noise in (0., .05, .1):
+        for noise in (0.0, 0.05, 0.1):
             for split_by, speaker in RULES:
                 curves, sis, checks, hit = [], [], [], np.zeros(3, int)
                 for s in a.seeds:
                     rules = dict(split_by=split_by, speaker=speaker, random_state=s)
                     est = NCOBRAS(noise, **rules) if noise else COBRAS(**rules)
-                    curves.append(curve(est, X, y, noise, s)); sis.append(len(est._sis)); checks.append(len(getattr(est, "redundant_", ())))
-                    if noise: hit += detection(est, y)[0]
-                rows.append(dict(set=name, noise=noise, method="NCOBRAS" if noise else "COBRAS", split_by=split_by, speaker=speaker, seeds=len(a.seeds), **{f"ari{t}": round(v, 4) for t, v in zip(AT, np.mean(curves, 0))},
-                                 super_instances=np.mean(sis), checks=np.mean(checks), **dict(zip(("tp", "fp", "fn"), hit.tolist()))))
-    with open(a.out, "w", newline="") as f: w = csv.DictWriter(f, rows[0]); w.writeheader(); w.writerows(rows)
+                    curves.append(curve(est, X, y, noise, s))
+                    sis.append(len(est._sis))
+                    checks.append(len(getattr(est, "redundant_", ())))
+                    if noise:
+                        hit += detection(est, y)[0]
+                rows.append(
+                    dict(
+                        set=name,
+                        noise=noise,
+                        method="NCOBRAS" if noise else "COBRAS",
+                        split_by=split_by,
+                        speaker=speaker,
+                        seeds=len(a.seeds),
+                        **{f"ari{t}": round(v, 4) for t, v in zip(AT, np.mean(curves, 0))},
+                        super_instances=np.mean(sis),
+                        checks=np.mean(checks),
+                        **dict(zip(("tp", "fp", "fn"), hit.tolist())),
+                    )
+                )
+    with open(a.out, "w", newline="") as f:
+        w = csv.DictWriter(f, rows[0])
+        w.writeheader()
+        w.writerows(rows)

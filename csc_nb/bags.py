@@ -14,170 +14,265 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 from .constraints import Bags, as_bags
 from .estimators import ConstrainedClusterer
-from .spectral import _check_affinity, _solve, affinity_matrix, degrees, ncut, normalised_operator, round_kmeans, spectral_embedding
+from csc_nb.spectral import (
+    _check_affinity,
+    _solve,
+    affinity_matrix,
+    degrees,
+    ncut,
+    normalised_operator,
+    round_kmeans,
+    spectral_embedding,
+)
 
 # %% ../nbs/13_bags.ipynb #8dc41b1f
 def label_vectors(
-    bags:Bags, # label sets
-)->sp.csr_matrix: # `(C, M)`; columns of unlabelled bags are 0
+    bags: Bags,  # label sets
+) -> sp.csr_matrix:  # `(C, M)`; columns of unlabelled bags are 0
     "Y: each column holds 1/|labels| for the labels of a bag."
     Z = sp.csr_matrix(bags.to_multihot().T.astype(float))
     size = np.asarray(Z.sum(0)).ravel()
-    return (Z @ sp.diags(1/np.maximum(size, 1))).tocsr()
+    return (Z @ sp.diags(1 / np.maximum(size, 1))).tocsr()
 
-def bag_matrix(bags:Bags)->sp.csr_matrix: # `(n, M)`
+
+def bag_matrix(bags: Bags) -> sp.csr_matrix:  # `(n, M)`
     "B: which row is in which bag."
     n = bags.n_samples
     return sp.csr_matrix((np.ones(n), (np.arange(n), bags.bag)), shape=(n, bags.n_bags))
 
-def omega_L(bags:Bags)->np.ndarray: # `(M, M)`
+
+def omega_L(bags: Bags) -> np.ndarray:  # `(M, M)`
     "Similarity of bags by their labels, eq. (2.7)."
     Y = label_vectors(bags)
     return (Y.T @ Y).toarray()
 
 # %% ../nbs/13_bags.ipynb #690e1665
 def omega_A(
-    Z:np.ndarray, # `(n, K)`
-    deg:np.ndarray, # `(n,)` degrees
-    bags:Bags,
-)->np.ndarray: # `(M, M)`
+    Z: np.ndarray,  # `(n, K)`
+    deg: np.ndarray,  # `(n,)` degrees
+    bags: Bags,
+) -> np.ndarray:  # `(M, M)`
     "Similarity of bags by their clusters, eq. (2.8)."
-    H = bag_matrix(bags).T @ (Z/np.sqrt(deg)[:, None])
+    H = bag_matrix(bags).T @ (Z / np.sqrt(deg)[:, None])
     return H @ H.T
 
-def partition_matrix(labels, deg)->np.ndarray: # `(n, K)` with orthonormal columns
+
+def partition_matrix(labels, deg) -> np.ndarray:  # `(n, K)` with orthonormal columns
     "Z of a partition."
     A = np.eye(int(labels.max()) + 1)[labels]
-    return np.sqrt(deg)[:, None]*A/np.sqrt(np.maximum(A.T @ deg, 1e-300))
+    return np.sqrt(deg)[:, None] * A / np.sqrt(np.maximum(A.T @ deg, 1e-300))
 
 # %% ../nbs/13_bags.ipynb #2f2c5fba
 def bag_reward(
-    L:np.ndarray, A:np.ndarray, # `(M, M)` similarities by labels and by clusters
-    alpha:float=1.,
-)->float:
+    L: np.ndarray,
+    A: np.ndarray,  # `(M, M)` similarities by labels and by clusters
+    alpha: float = 1.0,
+) -> float:
     "Eq. (2.9) as α M² times a covariance."
-    return float(alpha*((L - L.mean())*(A - A.mean())).sum())
+    return float(alpha * ((L - L.mean()) * (A - A.mean())).sum())
 
 # %% ../nbs/13_bags.ipynb #dc5977f0
 def bag_Q(
-    bags:Bags, # all bags labelled, or unlabelled ones left out by `bag_terms`
-    form:str="exact", # "exact", eq. (2.12) corrected; "printed", eq. (2.12) of the thesis
-)->np.ndarray: # `(n, n)`, for small n only
+    bags: Bags,  # all bags labelled, or unlabelled ones left out by `bag_terms`
+    form: str = "exact",  # "exact", eq. (2.12) corrected; "printed", eq. (2.12) of the thesis
+) -> np.ndarray:  # `(n, n)`, for small n only
     "Q written out; `bag_terms` is the way to use it."
-    return sum(c*(np.asarray((G @ (R[0] if R else sp.identity(G.shape[1])) @ G.T).todense()) if sp.issparse(G) else G @ (R[0] if R else np.eye(G.shape[1])) @ G.T)
-               for c, G, *R in bag_terms(bags, form))
+    return sum(
+        c
+        * (
+            np.asarray((G @ (R[0] if R else sp.identity(G.shape[1])) @ G.T).todense())
+            if sp.issparse(G)
+            else G @ (R[0] if R else np.eye(G.shape[1])) @ G.T
+        )
+        for c, G, *R in bag_terms(bags, form)
+    )
 
 # %% ../nbs/13_bags.ipynb #8e77de41
 def bag_terms(
-    bags:Bags,
-    form:str="exact", # labelled bags only, centred by 11'; "printed": all bags, centred by BB'
-    without_pairs:bool=False, # zero the entries that pairs could express, "w.o. clml"
-)->list: # of `(c, G)` or `(c, G, R)`: Q = Σ c·GRG'
+    bags: Bags,
+    form: str = "exact",  # labelled bags only, centred by 11'; "printed": all bags, centred by BB'
+    without_pairs: bool = False,  # zero the entries that pairs could express, "w.o. clml"
+) -> list:  # of `(c, G)` or `(c, G, R)`: Q = Σ c·GRG'
     "Factors of Q, eq. (2.12); nothing of size n × n."
-    if form not in ("exact", "printed"): raise ValueError(f"form={form!r}; use 'exact' or 'printed'.")
+    if form not in ("exact", "printed"):
+        raise ValueError(f"form={form!r}; use 'exact' or 'printed'.")
     Y, B, known = label_vectors(bags), bag_matrix(bags), bags.labelled
-    if not known.any(): return []
+    if not known.any():
+        return []
     mu = bag_mu(bags, form)
-    if without_pairs: return [(1., B, _masked(Y, known, mu, form))]
+    if without_pairs:
+        return [(1.0, B, _masked(Y, known, mu, form))]
     G = (B @ Y.T).tocsr()
-    return [(1., G), (-mu, B)] if form == "printed" else [(1., G), (-mu, known[bags.bag].astype(float)[:, None])]
+    return (
+        [(1.0, G), (-mu, B)]
+        if form == "printed"
+        else [(1.0, G), (-mu, known[bags.bag].astype(float)[:, None])]
+    )
 
-def bag_mu(bags:Bags, form="exact")->float:
+
+def bag_mu(bags: Bags, form="exact") -> float:
     "μ of eq. (2.12): squared length of the mean label vector, over labelled bags, or over all as printed."
     M = bags.n_bags if form == "printed" else max(int(bags.labelled.sum()), 1)
-    return float(((np.asarray(label_vectors(bags).sum(1)).ravel()/M)**2).sum())
+    return float(((np.asarray(label_vectors(bags).sum(1)).ravel() / M) ** 2).sum())
 
 # %% ../nbs/13_bags.ipynb #7056ddf1
 def _masked(Y, known, mu, form):
     "The bag-by-bag matrix of Q with must-link and cannot-link entries set to 0."
-    R = (Y.T @ Y).toarray() - (mu*np.outer(known, known) if form == "exact" else mu*np.eye(len(known)))
-    Z = (Y > 0).astype(np.int64); one, share = np.asarray(Z.sum(0)).ravel() == 1, (Z.T @ Z).toarray()
+    R = (Y.T @ Y).toarray() - (
+        mu * np.outer(known, known) if form == "exact" else mu * np.eye(len(known))
+    )
+    Z = (Y > 0).astype(np.int64)
+    one, share = np.asarray(Z.sum(0)).ravel() == 1, (Z.T @ Z).toarray()
     R[(share == 1) & np.outer(one, one) | (share == 0) & np.outer(known, known)] = 0
     return R
 
 # %% ../nbs/13_bags.ipynb #e0a86a40
 def bag_scale(
-    terms:list, # from `bag_terms`
-    deg:np.ndarray, # `(n,)` degrees
-)->float: # 0 when there is nothing to add
+    terms: list,  # from `bag_terms`
+    deg: np.ndarray,  # `(n,)` degrees
+) -> float:  # 0 when there is nothing to add
     "Largest eigenvalue of D^(-1/2) Q D^(-1/2)."
     n = len(deg)
-    if not terms: return 0.
-    return max(float(_solve(normalised_operator(sp.csr_matrix((n, n)), terms, deg), 1, "auto", 1e-4, None, 0)[0][0]), 0.)
+    if not terms:
+        return 0.0
+    return max(
+        float(
+            _solve(
+                normalised_operator(sp.csr_matrix((n, n)), terms, deg),
+                1,
+                "auto",
+                1e-4,
+                None,
+                0,
+            )[0][0]
+        ),
+        0.0,
+    )
 
 # %% ../nbs/13_bags.ipynb #746201ca
 def bag_embedding(
-    W, # `(n, n)` affinity
-    bags:Bags, # or None
-    K:int, # clusters
-    alpha:float=.7, form:str="exact", without_pairs:bool=False, # strength; see `bag_terms`
-    relative:bool=False, # divide Q by its largest eigenvalue; False: α as in the thesis
+    W,  # `(n, n)` affinity
+    bags: Bags,  # or None
+    K: int,  # clusters
+    alpha: float = 0.7,
+    form: str = "exact",
+    without_pairs: bool = False,  # strength; see `bag_terms`
+    relative: bool = False,  # divide Q by its largest eigenvalue; False: α as in the thesis
     random_state=0,
-): # `Embedding`
+):  # `Embedding`
     "Leading eigenvectors of eq. (2.13)."
     terms = [] if bags is None or alpha == 0 else bag_terms(bags, form, without_pairs)
-    lam = bag_scale(terms, degrees(W)) if relative else 1.
-    terms = [(alpha/lam*c, *G) for c, *G in terms] if lam > 1e-12 else []
+    lam = bag_scale(terms, degrees(W)) if relative else 1.0
+    terms = [(alpha / lam * c, *G) for c, *G in terms] if lam > 1e-12 else []
     return spectral_embedding(W, K, terms, random_state=random_state)
 
 # %% ../nbs/13_bags.ipynb #ed4efd7a
 def bag_agreement(
-    labels:np.ndarray, # `(n,)` clusters
-    bags:Bags, # with the labels that were hidden
-    hidden:np.ndarray, # `(M,)` bool: bags whose labels the clustering did not see
-)->float: # correlation; 0 when one of the two is constant
+    labels: np.ndarray,  # `(n,)` clusters
+    bags: Bags,  # with the labels that were hidden
+    hidden: np.ndarray,  # `(M,)` bool: bags whose labels the clustering did not see
+) -> float:  # correlation; 0 when one of the two is constant
     "Do bags that share labels share clusters? Correlation over pairs of bags with at least one hidden."
     H = np.asarray(bag_matrix(bags).T @ np.eye(int(labels.max()) + 1)[labels])
-    H = H/np.maximum(H.sum(1, keepdims=True), 1)
-    i, j = np.triu_indices(bags.n_bags, 1); known = bags.labelled
+    H = H / np.maximum(H.sum(1, keepdims=True), 1)
+    i, j = np.triu_indices(bags.n_bags, 1)
+    known = bags.labelled
     use = known[i] & known[j] & (hidden[i] | hidden[j])
     a, b = (H @ H.T)[i, j][use], omega_L(bags)[i, j][use]
-    return float(np.corrcoef(a, b)[0, 1]) if use.sum() > 2 and np.ptp(a) > 0 and np.ptp(b) > 0 else 0.
+    return (
+        float(np.corrcoef(a, b)[0, 1])
+        if use.sum() > 2 and np.ptp(a) > 0 and np.ptp(b) > 0
+        else 0.0
+    )
 
-def hide_labels(bags:Bags, hidden)->Bags:
+
+def hide_labels(bags: Bags, hidden) -> Bags:
     "The same bags with some label sets taken away."
-    return Bags(bags.bag_ids[bags.bag], {k: None if h else s for k, s, h in zip(bags.bag_ids.tolist(), bags.labels, hidden)}, ids=bags.ids, classes=bags.classes)
+    return Bags(
+        bags.bag_ids[bags.bag],
+        {
+            k: None if h else s
+            for k, s, h in zip(bags.bag_ids.tolist(), bags.labels, hidden)
+        },
+        ids=bags.ids,
+        classes=bags.classes,
+    )
 
 # %% ../nbs/13_bags.ipynb #62347c1c
 def _cv_fold(W, bags, hidden, K, alpha, form, without_pairs, seed):
-    z = round_kmeans(bag_embedding(W, hide_labels(bags, hidden), K, alpha, form, without_pairs, True, seed).vectors, K, 3, seed)
+    z = round_kmeans(
+        bag_embedding(
+            W, hide_labels(bags, hidden), K, alpha, form, without_pairs, True, seed
+        ).vectors,
+        K,
+        3,
+        seed,
+    )
     return bag_agreement(z, bags, hidden)
 
+
 def choose_alpha(
-    W, bags:Bags, K:int, # affinity, bags, clusters
-    grid=(0., .3, 1., 3., 10.), # relative strengths to try
-    folds:int=5, form:str="exact", without_pairs:bool=False, random_state=0, n_jobs=None,
-)->tuple: # the strength with the best mean, and `(len(grid), folds)` scores
+    W,
+    bags: Bags,
+    K: int,  # affinity, bags, clusters
+    grid=(0.0, 0.3, 1.0, 3.0, 10.0),  # relative strengths to try
+    folds: int = 5,
+    form: str = "exact",
+    without_pairs: bool = False,
+    random_state=0,
+    n_jobs=None,
+) -> tuple:  # the strength with the best mean, and `(len(grid), folds)` scores
     "Strength by hiding the labels of one fold of bags after the other."
-    known = np.flatnonzero(bags.labelled); rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    fold = np.full(bags.n_bags, -1); fold[rng.permutation(known)] = np.arange(len(known)) % min(folds, len(known))
+    known = np.flatnonzero(bags.labelled)
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    fold = np.full(bags.n_bags, -1)
+    fold[rng.permutation(known)] = np.arange(len(known)) % min(folds, len(known))
     seeds = rng.integers(2**31 - 1, size=fold.max() + 1)
     jobs = [(a, f) for a in grid for f in range(fold.max() + 1)]
-    out = Parallel(n_jobs=n_jobs)(delayed(_cv_fold)(W, bags, fold == f, K, a, form, without_pairs, int(seeds[f])) for a, f in jobs)
+    out = Parallel(n_jobs=n_jobs)(
+        delayed(_cv_fold)(W, bags, fold == f, K, a, form, without_pairs, int(seeds[f]))
+        for a, f in jobs
+    )
     scores = np.array(out).reshape(len(grid), -1)
     return float(grid[int(scores.mean(1).argmax())]), scores
 
 # %% ../nbs/13_bags.ipynb #16de653b
 class BagSpectralClustering(ConstrainedClusterer):
     "Spectral clustering in which bags with similar labels get similar clusters (thesis chapter 2)."
+
     method_name, side_information = "bag-spectral", ("bags",)
     __metadata_request__fit = {"bags": True, "sample_id": True}
-    def __init__(self,
-        n_clusters=8, # K; the number of labels, or more for subclasses
+
+    def __init__(
+        self,
+        n_clusters=8,  # K; the number of labels, or more for subclasses
         *,
-        alpha=.7, # strength of the bag labels, or "cv": by hiding the labels of some bags
-        relative=False, # alpha in units of the affinity: 1 is equally loud; False: alpha as in the thesis
-        form="exact", # Q as derived; "printed": eq. (2.12) of the thesis
-        without_pairs=False, # drop what must- and cannot-links could say, "w.o. clml"
-        affinity="local", # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
-        n_neighbors=20, # links per row; None: the dense affinity of the thesis
-        cv=5, # folds of bags for alpha="cv"
-        n_init=10, # starts of k-means
-        n_jobs=None, # for alpha="cv"
-        random_state=None, # seed
+        alpha=0.7,  # strength of the bag labels, or "cv": by hiding the labels of some bags
+        relative=False,  # alpha in units of the affinity: 1 is equally loud; False: alpha as in the thesis
+        form="exact",  # Q as derived; "printed": eq. (2.12) of the thesis
+        without_pairs=False,  # drop what must- and cannot-links could say, "w.o. clml"
+        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
+        n_neighbors=20,  # links per row; None: the dense affinity of the thesis
+        cv=5,  # folds of bags for alpha="cv"
+        n_init=10,  # starts of k-means
+        n_jobs=None,  # for alpha="cv"
+        random_state=None,  # seed
     ):
-        self.n_clusters, self.alpha, self.relative, self.form, self.without_pairs, self.affinity, self.n_neighbors = n_clusters, alpha, relative, form, without_pairs, affinity, n_neighbors
-        self.cv, self.n_init, self.n_jobs, self.random_state = cv, n_init, n_jobs, random_state
+        (
+            self.n_clusters,
+            self.alpha,
+            self.relative,
+            self.form,
+            self.without_pairs,
+            self.affinity,
+            self.n_neighbors,
+        ) = n_clusters, alpha, relative, form, without_pairs, affinity, n_neighbors
+        self.cv, self.n_init, self.n_jobs, self.random_state = (
+            cv,
+            n_init,
+            n_jobs,
+            random_state,
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -186,11 +281,19 @@ class BagSpectralClustering(ConstrainedClusterer):
 
     def fit(self, X, y=None, *, bags=None, sample_id=None):
         "Cluster the rows of `X`; `bags` are `Bags`, `(bag, labels)` or a data frame. Without bags: spectral clustering."
-        if sample_id is None and hasattr(X, "iloc"): sample_id = np.asarray(X.index)
-        X = self._validate_X(X, accept_sparse="csr" if self.affinity == "precomputed" else False)
-        bags, K, rs = as_bags(bags, X.shape[0], sample_id), self._check_n_clusters(X.shape[0]), check_random_state(self.random_state)
+        if sample_id is None and hasattr(X, "iloc"):
+            sample_id = np.asarray(X.index)
+        X = self._validate_X(
+            X, accept_sparse="csr" if self.affinity == "precomputed" else False
+        )
+        bags, K, rs = (
+            as_bags(bags, X.shape[0], sample_id),
+            self._check_n_clusters(X.shape[0]),
+            check_random_state(self.random_state),
+        )
         self._check(bags, K)
-        W = self._affinity(X); _check_affinity(W, K)
+        W = self._affinity(X)
+        _check_affinity(W, K)
         self._fit_affinity(W, bags, K, rs)
         return self
 
@@ -198,58 +301,156 @@ class BagSpectralClustering(ConstrainedClusterer):
 def _check(self, bags, K):
     "Refuse numbers that mean nothing; warn when labels are few or outnumber the clusters."
     a = self.alpha
-    if a != "cv" and not (isinstance(a, (int, float, np.number)) and not isinstance(a, bool) and a >= 0):
-        raise ValueError(f"alpha={a!r}: give the strength of the bag labels, a number of at least 0 (0 ignores them), or 'cv'.")
-    if self.form not in ("exact", "printed"): raise ValueError(f"form={self.form!r}; use 'exact' or 'printed'.")
-    if self.n_neighbors is not None and self.n_neighbors < 1: raise ValueError(f"n_neighbors={self.n_neighbors!r}: give at least 1, or None for the dense affinity.")
-    if bags is None or bags.empty or a == 0: return
+    if a != "cv" and not (
+        isinstance(a, (int, float, np.number)) and not isinstance(a, bool) and a >= 0
+    ):
+        raise ValueError(
+            f"alpha={a!r}: give the strength of the bag labels, a number of at least 0 (0 ignores them), or 'cv'."
+        )
+    if self.form not in ("exact", "printed"):
+        raise ValueError(f"form={self.form!r}; use 'exact' or 'printed'.")
+    if self.n_neighbors is not None and self.n_neighbors < 1:
+        raise ValueError(
+            f"n_neighbors={self.n_neighbors!r}: give at least 1, or None for the dense affinity."
+        )
+    if bags is None or bags.empty or a == 0:
+        return
     m, C = int(bags.labelled.sum()), len(set().union(*bags.labels))
-    if m < 3*C and a != "cv":
-        warnings.warn(f"{m} labelled bags for {C} labels: with so few the labels can make the clusters worse than ignoring them (alpha=0). alpha='cv' tests this on hidden bags.", UserWarning, stacklevel=4)
-    if K < C: warnings.warn(f"n_clusters={K} but the bags carry {C} labels: some labels must share a cluster.", UserWarning, stacklevel=4)
+    if m < 3 * C and a != "cv":
+        warnings.warn(
+            f"{m} labelled bags for {C} labels: with so few the labels can make the clusters worse than ignoring them (alpha=0). alpha='cv' tests this on hidden bags.",
+            UserWarning,
+            stacklevel=4,
+        )
+    if K < C:
+        warnings.warn(
+            f"n_clusters={K} but the bags carry {C} labels: some labels must share a cluster.",
+            UserWarning,
+            stacklevel=4,
+        )
+
 
 def _affinity(self, X):
-    kw = dict(factor=2., diagonal=1.) if self.affinity == "local" else {}            # as in the thesis, section 2.5.1
+    kw = (
+        dict(factor=2.0, diagonal=1.0) if self.affinity == "local" else {}
+    )  # as in the thesis, section 2.5.1
     return affinity_matrix(X, self.affinity, self.n_neighbors, **kw)
+
 
 def _fit_affinity(self, W, bags, K, rs):
     "Strength, embedding, labels."
     seed, none = int(rs.randint(2**31 - 1)), bags is None or bags.empty
     if self.alpha == "cv" and not none and bags.labelled.sum() > 1:
-        self.alpha_, self.cv_scores_ = choose_alpha(W, bags, K, folds=self.cv, form=self.form, without_pairs=self.without_pairs, random_state=seed, n_jobs=self.n_jobs)
-    else: self.alpha_ = 0. if none or self.alpha == "cv" else float(self.alpha)
+        self.alpha_, self.cv_scores_ = choose_alpha(
+            W,
+            bags,
+            K,
+            folds=self.cv,
+            form=self.form,
+            without_pairs=self.without_pairs,
+            random_state=seed,
+            n_jobs=self.n_jobs,
+        )
+    else:
+        self.alpha_ = 0.0 if none or self.alpha == "cv" else float(self.alpha)
     relative = self.relative or self.alpha == "cv"
-    lam = 0. if none else bag_scale(bag_terms(bags, self.form, self.without_pairs), degrees(W))
-    self.loudness_ = self.alpha_ if relative else self.alpha_*lam
-    if self.loudness_ > 20: warnings.warn(f"The bag labels are {self.loudness_:.0f} times as loud as the affinity: clusters of bags, not of rows, may result. Try relative=True or alpha='cv'.", UserWarning, stacklevel=4)
-    e = bag_embedding(W, None if none else bags, K, self.alpha_, self.form, self.without_pairs, relative, seed)
-    self.embedding_, self.eigenvalues_, self.mu_ = e.vectors, e.values, 0. if none else bag_mu(bags, self.form)
-    z = round_kmeans(self.embedding_, K, self.n_init, seed) if len(self.embedding_) > 1 else np.zeros(1, np.int64)
+    lam = (
+        0.0
+        if none
+        else bag_scale(bag_terms(bags, self.form, self.without_pairs), degrees(W))
+    )
+    self.loudness_ = self.alpha_ if relative else self.alpha_ * lam
+    if self.loudness_ > 20:
+        warnings.warn(
+            f"The bag labels are {self.loudness_:.0f} times as loud as the affinity: clusters of bags, not of rows, may result. Try relative=True or alpha='cv'.",
+            UserWarning,
+            stacklevel=4,
+        )
+    e = bag_embedding(
+        W,
+        None if none else bags,
+        K,
+        self.alpha_,
+        self.form,
+        self.without_pairs,
+        relative,
+        seed,
+    )
+    self.embedding_, self.eigenvalues_, self.mu_ = (
+        e.vectors,
+        e.values,
+        0.0 if none else bag_mu(bags, self.form),
+    )
+    z = (
+        round_kmeans(self.embedding_, K, self.n_init, seed)
+        if len(self.embedding_) > 1
+        else np.zeros(1, np.int64)
+    )
     self.labels_ = np.unique(z, return_inverse=True)[1].astype(np.int64)
-    self.n_clusters_, self.n_iter_, self.objective_history_ = int(self.labels_.max()) + 1, 1, [float(e.values.sum())]
+    self.n_clusters_, self.n_iter_, self.objective_history_ = (
+        int(self.labels_.max()) + 1,
+        1,
+        [float(e.values.sum())],
+    )
 
-for _f in (_check, _affinity, _fit_affinity): setattr(BagSpectralClustering, _f.__name__, _f)
+
+for _f in (_check, _affinity, _fit_affinity):
+    setattr(BagSpectralClustering, _f.__name__, _f)
 
 # %% ../nbs/13_bags.ipynb #32b61b0a
 def _boxes(ax, z, y, bags, known, n_boxes=20):
     "Draw bags as boxes with their instances in the colours of clusters."
     from matplotlib.patches import FancyBboxPatch
     from csc_nb.plotting import cluster_style
-    major = np.array([np.bincount(y[z == k]).argmax() if (z == k).any() else -1 for k in range(int(z.max()) + 1)])
+
+    major = np.array(
+        [
+            np.bincount(y[z == k]).argmax() if (z == k).any() else -1
+            for k in range(int(z.max()) + 1)
+        ]
+    )
     for m in range(min(n_boxes, bags.n_bags)):
         col, row = m % 10, m // 10
-        ax.add_patch(FancyBboxPatch((col*1.25, -row*1.5), 1, .8, boxstyle="round,pad=.05", fc="none", ec="k" if known[m] else "grey", ls="-" if known[m] else "--", lw=1))
-        ax.text(col*1.25 + .5, -row*1.5 + .9, ",".join("abcdefgh"[c] for c in sorted(bags.labels[m])) if known[m] else "?", ha="center", va="bottom", fontsize=7)
+        ax.add_patch(
+            FancyBboxPatch(
+                (col * 1.25, -row * 1.5),
+                1,
+                0.8,
+                boxstyle="round,pad=.05",
+                fc="none",
+                ec="k" if known[m] else "grey",
+                ls="-" if known[m] else "--",
+                lw=1,
+            )
+        )
+        ax.text(
+            col * 1.25 + 0.5,
+            -row * 1.5 + 0.9,
+            ",".join("abcdefgh"[c] for c in sorted(bags.labels[m])) if known[m] else "?",
+            ha="center",
+            va="bottom",
+            fontsize=7,
+        )
         for t, i in enumerate(np.flatnonzero(bags.bag == m)[:6]):
-            at = (col*1.25 + .2 + .3*(t % 3), -row*1.5 + .6 - .4*(t//3))
-            ax.scatter(*at, s=34, color=cluster_style(int(major[z[i]]))[0], edgecolors="k" if major[z[i]] != y[i] else "none", linewidths=1.2)
-    ax.set(xlim=(-.2, 12.5), ylim=(-1.5*((min(n_boxes, bags.n_bags)-1)//10) - .2, 1.3)); ax.axis("off")
+            at = (col * 1.25 + 0.2 + 0.3 * (t % 3), -row * 1.5 + 0.6 - 0.4 * (t // 3))
+            ax.scatter(
+                *at,
+                s=34,
+                color=cluster_style(int(major[z[i]]))[0],
+                edgecolors="k" if major[z[i]] != y[i] else "none",
+                linewidths=1.2,
+            )
+    ax.set(
+        xlim=(-0.2, 12.5), ylim=(-1.5 * ((min(n_boxes, bags.n_bags) - 1) // 10) - 0.2, 1.3)
+    )
+    ax.axis("off")
 
 # %% ../nbs/13_bags.ipynb #0cd0c815
 def bags_demo(
-    alpha:float=.7, # strength of the bag labels, relative to the affinity
-    labelled:float=1., # share of labelled bags
-    *, random_state:int=1,
+    alpha: float = 0.7,  # strength of the bag labels, relative to the affinity
+    labelled: float = 1.0,  # share of labelled bags
+    *,
+    random_state: int = 1,
 ):
     "The toy of this chapter at one setting: bags, embedding before and after."
     import matplotlib.pyplot as plt
@@ -257,14 +458,26 @@ def bags_demo(
     from csc_nb.metrics import nmi_arithmetic as nmi
     from csc_nb.plotting import best_plane, plot_clusters
     from csc_nb.spectral import local_affinity, unit_rows
+
     t = toy_bags(100, 4, spread=1.1, classes=(2, 2), random_state=random_state)
-    bags = Bags(t.bag, t.bag_labels); known = np.random.default_rng(random_state).permutation(100) < round(labelled*100)
-    W, seen = local_affinity(t.data, 20, factor=2., diagonal=1.), hide_labels(bags, ~known)
-    fig = plt.figure(figsize=(7.5, 4.8), layout="constrained"); top, low = fig.subfigures(2, 1, height_ratios=(1, 1.7))
+    bags = Bags(t.bag, t.bag_labels)
+    known = np.random.default_rng(random_state).permutation(100) < round(labelled * 100)
+    W, seen = (
+        local_affinity(t.data, 20, factor=2.0, diagonal=1.0),
+        hide_labels(bags, ~known),
+    )
+    fig = plt.figure(figsize=(7.5, 4.8), layout="constrained")
+    top, low = fig.subfigures(2, 1, height_ratios=(1, 1.7))
     axs = low.subplots(1, 2)
-    for ax, a, name in zip(axs, (0., alpha), ("before, α = 0", f"after, α = {alpha:g}, {known.sum()} of 100 bags labelled")):
-        U = unit_rows(bag_embedding(W, seen, 4, a, relative=True).vectors); z = round_kmeans(U, 4)
-        plot_clusters(best_plane(U)(U), t.target, ax, size=9); ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
+    for ax, a, name in zip(
+        axs,
+        (0.0, alpha),
+        ("before, α = 0", f"after, α = {alpha:g}, {known.sum()} of 100 bags labelled"),
+    ):
+        U = unit_rows(bag_embedding(W, seen, 4, a, relative=True).vectors)
+        z = round_kmeans(U, 4)
+        plot_clusters(best_plane(U)(U), t.target, ax, size=9)
+        ax.set(xticks=[], yticks=[], xlabel="", ylabel="")
         ax.set_title(f"{name}: NMI {nmi(t.target, z):.2f}", fontsize=9)
     _boxes(top.subplots(), z, t.target, bags, known)
     return fig

@@ -22,11 +22,13 @@ from .softmax import SoftmaxPredictor, fit_softmax, maximise, mean_entropy, prob
 
 # %% ../nbs/15_bayes_active.ipynb #b59a9640
 def design(
-    X:np.ndarray, # `(n, d)` features
-    bias:float=1., # value of the constant column; 0: none, as printed
-)->np.ndarray: # `(n, D)`
+    X: np.ndarray,  # `(n, d)` features
+    bias: float = 1.0,  # value of the constant column; 0: none, as printed
+) -> np.ndarray:  # `(n, D)`
     "The rows that multiply $W$ in eq. (4.2): features and a constant."
-    return np.ascontiguousarray(np.c_[X, np.full(len(X), float(bias))] if bias else X, dtype=np.float64)
+    return np.ascontiguousarray(
+        np.c_[X, np.full(len(X), float(bias))] if bias else X, dtype=np.float64
+    )
 
 # %% ../nbs/15_bayes_active.ipynb #a6f2a647
 @njit(cache=True)
@@ -39,13 +41,16 @@ def _blend_softmax(L, N, co, si, rows):
         for i in range(m):
             top = -np.inf
             for k in range(K):
-                P[r, i, k] = co[r]*L[s, i, k] + si[r]*N[s, i, k]
+                P[r, i, k] = co[r] * L[s, i, k] + si[r] * N[s, i, k]
                 top = max(top, P[r, i, k])
-            z = 0.
+            z = 0.0
             for k in range(K):
-                P[r, i, k] = np.exp(P[r, i, k] - top); z += P[r, i, k]
-            for k in range(K): P[r, i, k] /= z
+                P[r, i, k] = np.exp(P[r, i, k] - top)
+                z += P[r, i, k]
+            for k in range(K):
+                P[r, i, k] /= z
     return P
+
 
 @njit(cache=True)
 def _blend_entropy(L, N, co, si, rows):
@@ -53,132 +58,192 @@ def _blend_entropy(L, N, co, si, rows):
     n, K = L.shape[1:]
     out, v = np.zeros(len(rows)), np.empty(K)
     for r in range(len(rows)):
-        s, total, product = rows[r], 0., 1.
+        s, total, product = rows[r], 0.0, 1.0
         for i in range(n):
             best = 0
             for k in range(K):
-                v[k] = co[r]*L[s, i, k] + si[r]*N[s, i, k]
-                if v[k] > v[best]: best = k
-            z, dot, top = 1., 0., v[best]
+                v[k] = co[r] * L[s, i, k] + si[r] * N[s, i, k]
+                if v[k] > v[best]:
+                    best = k
+            z, dot, top = 1.0, 0.0, v[best]
             for k in range(K):
-                if k == best: continue
+                if k == best:
+                    continue
                 u = v[k] - top
-                if u > -40.:
-                    e = np.exp(u); z += e; dot += u*e
-            total -= dot/z; product *= z
-            if product > 1e200: total += np.log(product); product = 1.  # one logarithm for many rows
-        out[r] = (total + np.log(product))/n
+                if u > -40.0:
+                    e = np.exp(u)
+                    z += e
+                    dot += u * e
+            total -= dot / z
+            product *= z
+            if product > 1e200:
+                total += np.log(product)
+                product = 1.0  # one logarithm for many rows
+        out[r] = (total + np.log(product)) / n
     return out
 
 # %% ../nbs/15_bayes_active.ipynb #97673729
 def prior_draws(
-    A:np.ndarray, # `(n, D)` rows
-    K:int, # clusters
-    S:int, # draws
-    lam:float, tau:float, # precision, weight of the entropy
-    rng, # numpy Generator
-    max_tries:int=200, # proposals per draw before giving up on rejection
-)->tuple: # `(S, D, K)` draws, proposals used (0: rejection gave up)
+    A: np.ndarray,  # `(n, D)` rows
+    K: int,  # clusters
+    S: int,  # draws
+    lam: float,
+    tau: float,  # precision, weight of the entropy
+    rng,  # numpy Generator
+    max_tries: int = 200,  # proposals per draw before giving up on rejection
+) -> tuple:  # `(S, D, K)` draws, proposals used (0: rejection gave up)
     "Exact draws from the prior (4.3): Gaussian proposals, kept with chance $e^{-\\tau\\bar H}$."
     kept, tried, one = [], 0, np.ones(S)
-    while sum(map(len, kept)) < S and tried < max_tries*S:
-        W = rng.normal(0, lam**-.5, (S, A.shape[1], K)); tried += S
+    while sum(map(len, kept)) < S and tried < max_tries * S:
+        W = rng.normal(0, lam**-0.5, (S, A.shape[1], K))
+        tried += S
         L = A @ W
-        kept.append(W[np.log(rng.random(S)) < -tau*_blend_entropy(L, L, one, 0*one, np.arange(S))])
+        kept.append(
+            W[
+                np.log(rng.random(S))
+                < -tau * _blend_entropy(L, L, one, 0 * one, np.arange(S))
+            ]
+        )
     W = np.concatenate(kept)[:S]
-    if len(W) == S: return W, tried
-    cloud = Cloud(rng.normal(0, lam**-.5, (S, A.shape[1], K)), A, A[:0], EMPTY, lam, tau, .05)
-    for _ in range(200): cloud = ess_step(cloud, rng)[0]
+    if len(W) == S:
+        return W, tried
+    cloud = Cloud(
+        rng.normal(0, lam**-0.5, (S, A.shape[1], K)), A, A[:0], EMPTY, lam, tau, 0.05
+    )
+    for _ in range(200):
+        cloud = ess_step(cloud, rng)[0]
     return cloud.W, 0
 
 # %% ../nbs/15_bayes_active.ipynb #ed8307a4
-SAME, DIFFERENT = 1, -1 # answers to a pair; the others are a triple's, seen from its first row r, then s, t
-RS, RT, ST, NONE = 2, 3, 4, 5 # "r and s agree, t is odd", …
+SAME, DIFFERENT = (
+    1,
+    -1,
+)  # answers to a pair; the others are a triple's, seen from its first row r, then s, t
+RS, RT, ST, NONE = 2, 3, 4, 5  # "r and s agree, t is odd", …
 _TRIPLE_CODE = {"ab": RS, "ac": RT, "bc": ST, "none": NONE}
+
 
 @njit(cache=True)
 def _message(code, eps, f, g, out):
     "What a factor tells its row, in O(K): beliefs `f` (and `g` for a triple) of its other rows."
     K = len(f)
     if code == 1:
-        for k in range(K): out[k] = eps + (1-2*eps)*f[k]
-    elif code == -1:
-        for k in range(K): out[k] = 1-eps - (1-2*eps)*f[k]
-    else:
-        dot = 0.
-        for k in range(K): dot += f[k]*g[k]
         for k in range(K):
-            if code == 2: t = f[k]*(1-g[k])
-            elif code == 3: t = g[k]*(1-f[k])
-            elif code == 4: t = dot - f[k]*g[k]
-            else: t = 1 - f[k] - g[k] - dot + 3*f[k]*g[k]
-            out[k] = eps/3 + (1-4*eps/3)*t
+            out[k] = eps + (1 - 2 * eps) * f[k]
+    elif code == -1:
+        for k in range(K):
+            out[k] = 1 - eps - (1 - 2 * eps) * f[k]
+    else:
+        dot = 0.0
+        for k in range(K):
+            dot += f[k] * g[k]
+        for k in range(K):
+            if code == 2:
+                t = f[k] * (1 - g[k])
+            elif code == 3:
+                t = g[k] * (1 - f[k])
+            elif code == 4:
+                t = dot - f[k] * g[k]
+            else:
+                t = 1 - f[k] - g[k] - dot + 3 * f[k] * g[k]
+            out[k] = eps / 3 + (1 - 4 * eps / 3) * t
+
 
 def factor_table(
-    code:int, # the answer
-    K:int, eps:float,
-)->np.ndarray: # `(K, K)` or `(K, K, K)`
+    code: int,  # the answer
+    K: int,
+    eps: float,
+) -> np.ndarray:  # `(K, K)` or `(K, K, K)`
     "Chance of an answer for all labels of its rows, eq. (4.4); a triple's error is spread over three answers."
     if code in (SAME, DIFFERENT):
         agree = np.eye(K, dtype=bool)
-        return np.where(agree == (code == SAME), 1-eps, eps)
+        return np.where(agree == (code == SAME), 1 - eps, eps)
     r, s, t = np.ogrid[:K, :K, :K]
     right = {RS: (r == s) & (s != t), RT: (r == t) & (s != t), ST: (s == t) & (r != s)}
     right[NONE] = ~(right[RS] | right[RT] | right[ST])
-    return np.where(right[code], 1-eps, eps/3)
+    return np.where(right[code], 1 - eps, eps / 3)
 
 # %% ../nbs/15_bayes_active.ipynb #82ab1f87
 class Forest(NamedTuple):
     "Answers as a forest: every factor hangs below one row and holds one or two others."
-    nodes:np.ndarray # `(m,)` rows of X that occur in answers
-    parent:np.ndarray # `(F,)` the row above each factor (number in `nodes`), factors from the roots down
-    kids:np.ndarray # `(F, 2)` the rows below; the second is −1 for a pair
-    code:np.ndarray # `(F,)` the answer, seen from the row above
-    tree:np.ndarray # `(m,)` tree of each node
-    extra:tuple=() # pairs (u, v, code) that close cycles, numbers in `nodes`
+
+    nodes: np.ndarray  # `(m,)` rows of X that occur in answers
+    parent: (
+        np.ndarray
+    )  # `(F,)` the row above each factor (number in `nodes`), factors from the roots down
+    kids: np.ndarray  # `(F, 2)` the rows below; the second is −1 for a pair
+    code: np.ndarray  # `(F,)` the answer, seen from the row above
+    tree: np.ndarray  # `(m,)` tree of each node
+    extra: tuple = ()  # pairs (u, v, code) that close cycles, numbers in `nodes`
+
 
 def _seen_from(items, code, up):
     "The answer `code` about `items` with row `up` first: other rows, and the code in the new order."
-    if len(items) == 2: return (items[1] if items[0] == up else items[0],), code
+    if len(items) == 2:
+        return (items[1] if items[0] == up else items[0],), code
     rest = [i for i in items if i != up]
-    if code == NONE: return tuple(rest), NONE
+    if code == NONE:
+        return tuple(rest), NONE
     a, b, c = items
     pair = {RS: {a, b}, RT: {a, c}, ST: {b, c}}[code]
     return tuple(rest), ST if up not in pair else RS if rest[0] in pair else RT
 
 # %% ../nbs/15_bayes_active.ipynb #78b5f313
 def grow_forest(
-    answers, # list of (rows, code): `((a, b), ±1)` or `((a, b, c), RS | RT | ST | NONE)`
-)->Forest:
+    answers,  # list of (rows, code): `((a, b), ±1)` or `((a, b, c), RS | RT | ST | NONE)`
+) -> Forest:
     "Order the answers from roots to leaves; a pair that closes a cycle goes to `extra`."
     nodes = sorted({i for items, _ in answers for i in items})
     number = {i: t for t, i in enumerate(nodes)}
     top, own, extra = list(range(len(nodes))), [[] for _ in nodes], []
+
     def find(i):
-        while top[i] != i: top[i] = i = top[top[i]]
+        while top[i] != i:
+            top[i] = i = top[top[i]]
         return i
+
     for items, code in answers:
         items = [number[i] for i in items]
         roots = {find(i) for i in items}
         if len(roots) == len(items):
             factor = (items, code)
-            for i in items: own[i].append(factor)
-            for r in roots: top[r] = min(roots)
-        elif len(items) == 2: extra.append((*items, code))
-        else: raise ValueError(f"The triple {tuple(nodes[i] for i in items)} closes a cycle; only pairs may.")
+            for i in items:
+                own[i].append(factor)
+            for r in roots:
+                top[r] = min(roots)
+        elif len(items) == 2:
+            extra.append((*items, code))
+        else:
+            raise ValueError(
+                f"The triple {tuple(nodes[i] for i in items)} closes a cycle; only pairs may."
+            )
     parent, kids, codes, seen, queue = [], [], [], set(), []
     for root in range(len(nodes)):
-        if root in seen: continue
-        queue.append((root, None)); seen.add(root)
+        if root in seen:
+            continue
+        queue.append((root, None))
+        seen.add(root)
         while queue:
             up, above = queue.pop(0)
             for f in own[up]:
-                if f is above: continue
+                if f is above:
+                    continue
                 rest, code = _seen_from(f[0], f[1], up)
-                parent.append(up); kids.append((*rest, -1)[:2]); codes.append(code)
-                seen.update(rest); queue.extend((r, f) for r in rest)
+                parent.append(up)
+                kids.append((*rest, -1)[:2])
+                codes.append(code)
+                seen.update(rest)
+                queue.extend((r, f) for r in rest)
     ints = lambda v, *shape: np.array(v, dtype=np.int64).reshape(*shape)
-    return Forest(ints(nodes, -1), ints(parent, -1), ints(kids, -1, 2), ints(codes, -1), ints([find(i) for i in range(len(nodes))], -1), tuple(extra))
+    return Forest(
+        ints(nodes, -1),
+        ints(parent, -1),
+        ints(kids, -1, 2),
+        ints(codes, -1),
+        ints([find(i) for i in range(len(nodes))], -1),
+        tuple(extra),
+    )
+
 
 EMPTY = grow_forest([])
 
@@ -188,33 +253,55 @@ def _sum_product(P, parent, kids, code, eps, down):
     "Log-likelihood `(S,)`, marginals `(S, m, K)` and upward beliefs of a forest; marginals only if `down`."
     S, m, K = P.shape
     F, Q, M = P.copy(), np.empty_like(P), np.empty((len(parent), K))
-    logZ, cav, msg, swap = np.zeros(S), np.empty(K), np.empty(K), np.array([0, 0, 2, 4, 3, 5])
+    logZ, cav, msg, swap = (
+        np.zeros(S),
+        np.empty(K),
+        np.empty(K),
+        np.array([0, 0, 2, 4, 3, 5]),
+    )
     for s in range(S):
-        scale = 1.
-        for t in range(len(parent)-1, -1, -1):
+        scale = 1.0
+        for t in range(len(parent) - 1, -1, -1):
             p, c1, c2 = parent[t], kids[t, 0], kids[t, 1]
             _message(code[t], eps, F[s, c1], F[s, c2], M[t])
-            z = 0.
-            for k in range(K): F[s, p, k] *= M[t, k]; z += F[s, p, k]
-            for k in range(K): F[s, p, k] /= z
+            z = 0.0
+            for k in range(K):
+                F[s, p, k] *= M[t, k]
+                z += F[s, p, k]
+            for k in range(K):
+                F[s, p, k] /= z
             scale *= z
-            if scale < 1e-200: logZ[s] += np.log(scale); scale = 1.
+            if scale < 1e-200:
+                logZ[s] += np.log(scale)
+                scale = 1.0
         logZ[s] += np.log(scale)
-        if not down: continue
+        if not down:
+            continue
         Q[s] = F[s]
         for t in range(len(parent)):
             p, c1, c2 = parent[t], kids[t, 0], kids[t, 1]
-            z = 0.
-            for k in range(K): cav[k] = Q[s, p, k]/M[t, k]; z += cav[k]
-            for k in range(K): cav[k] /= z
+            z = 0.0
+            for k in range(K):
+                cav[k] = Q[s, p, k] / M[t, k]
+                z += cav[k]
+            for k in range(K):
+                cav[k] /= z
             for side in range(2 if c2 >= 0 else 1):
                 c, other = (c1, c2) if side == 0 else (c2, c1)
                 now = code[t]
-                if now > 1: now = swap[now] if side == 0 else (4 if now == 2 else 2 if now == 3 else now if now == 5 else 3)
+                if now > 1:
+                    now = (
+                        swap[now]
+                        if side == 0
+                        else (4 if now == 2 else 2 if now == 3 else now if now == 5 else 3)
+                    )
                 _message(now, eps, cav, F[s, other], msg)
-                z = 0.
-                for k in range(K): Q[s, c, k] = F[s, c, k]*msg[k]; z += Q[s, c, k]
-                for k in range(K): Q[s, c, k] /= z
+                z = 0.0
+                for k in range(K):
+                    Q[s, c, k] = F[s, c, k] * msg[k]
+                    z += Q[s, c, k]
+                for k in range(K):
+                    Q[s, c, k] /= z
     return logZ, Q, F
 
 # %% ../nbs/15_bayes_active.ipynb #1d0b6bfb
@@ -227,24 +314,32 @@ def _tree_agreement(P, parent, kids, code, eps):
     msg, seen = np.empty(K), np.zeros(m, np.bool_)
     for s in range(S):
         seen[:] = True
-        for t in range(len(parent)): seen[kids[t, 0]] = False
-        J[:] = 0.
+        for t in range(len(parent)):
+            seen[kids[t, 0]] = False
+        J[:] = 0.0
         for i in range(m):
-            G[s, i, i] = 1.
-            for k in range(K): J[i, i, k, k] = Q[s, i, k]
+            G[s, i, i] = 1.0
+            for k in range(K):
+                J[i, i, k, k] = Q[s, i, k]
         for t in range(len(parent)):
             p, c = parent[t], kids[t, 0]
             _message(code[t], eps, F[s, c], F[s, c], msg)
-            same, diff = (1-eps, eps) if code[t] == 1 else (eps, 1-eps)
+            same, diff = (1 - eps, eps) if code[t] == 1 else (eps, 1 - eps)
             for i in range(m):
-                if not seen[i]: continue
-                g = 0.
+                if not seen[i]:
+                    continue
+                g = 0.0
                 for y in range(K):
-                    z = 0.
-                    for k in range(K): z += J[i, p, y, k]/msg[k]
-                    for k in range(K): J[i, c, y, k] = F[s, c, k]*(diff*z + (same-diff)*J[i, p, y, k]/msg[k])
+                    z = 0.0
+                    for k in range(K):
+                        z += J[i, p, y, k] / msg[k]
+                    for k in range(K):
+                        J[i, c, y, k] = F[s, c, k] * (
+                            diff * z + (same - diff) * J[i, p, y, k] / msg[k]
+                        )
                     g += J[i, c, y, y]
-                    for k in range(K): J[c, i, k, y] = J[i, c, y, k]
+                    for k in range(K):
+                        J[c, i, k, y] = J[i, c, y, k]
                 G[s, i, c] = G[s, c, i] = g
             seen[c] = True
     return G
@@ -259,59 +354,85 @@ def _cut_rows(forest, tree):
         left = [e for e in left if cut[-1] not in e[:2]]
     return cut
 
+
 def _clamped(P, forest, tree, eps):
     "Every way to fix the cut rows of a tree: potentials with the extra pairs folded in."
     S, m, K = P.shape
-    cut, own = _cut_rows(forest, tree), [e for e in forest.extra if forest.tree[e[0]] == tree]
+    cut, own = (
+        _cut_rows(forest, tree),
+        [e for e in forest.extra if forest.tree[e[0]] == tree],
+    )
     for fixed in product(range(K), repeat=len(cut)):
         R, at = P.copy(), dict(zip(cut, fixed))
         for u, v, code in own:
-            if u not in at: u, v = v, u
-            hit = np.full(K, eps if code == SAME else 1-eps); hit[at[u]] = 1-eps if code == SAME else eps
+            if u not in at:
+                u, v = v, u
+            hit = np.full(K, eps if code == SAME else 1 - eps)
+            hit[at[u]] = 1 - eps if code == SAME else eps
             R[:, v] *= hit
         for u, k in at.items():
-            keep = R[:, u, k].copy(); R[:, u] = 0; R[:, u, k] = keep
+            keep = R[:, u, k].copy()
+            R[:, u] = 0
+            R[:, u, k] = keep
         yield R
+
 
 def _restrict(forest, rows):
     "One tree as a forest of its own; `rows` are its numbers in `nodes`."
-    new = np.full(len(forest.nodes) + 1, -1); new[rows] = np.arange(len(rows))
+    new = np.full(len(forest.nodes) + 1, -1)
+    new[rows] = np.arange(len(rows))
     f = np.isin(forest.parent, rows)
     extra = tuple((int(new[u]), int(new[v]), c) for u, v, c in forest.extra if new[u] >= 0)
-    return Forest(forest.nodes[rows], new[forest.parent[f]], new[forest.kids[f]], forest.code[f], np.zeros(len(rows), np.int64), extra)
+    return Forest(
+        forest.nodes[rows],
+        new[forest.parent[f]],
+        new[forest.kids[f]],
+        forest.code[f],
+        np.zeros(len(rows), np.int64),
+        extra,
+    )
+
 
 def _scaled_pass(R, forest, eps, marginals=True):
     "A pass with potentials that do not sum to 1."
     scale = np.maximum(R.sum(2, keepdims=True), 1e-300)
-    logZ, Q, _ = _sum_product(R/scale, forest.parent, forest.kids, forest.code, eps, marginals)
+    logZ, Q, _ = _sum_product(
+        R / scale, forest.parent, forest.kids, forest.code, eps, marginals
+    )
     return logZ + np.log(scale).sum((1, 2)), Q
 
 # %% ../nbs/15_bayes_active.ipynb #588bc8ee
 def sum_product(
-    P:np.ndarray, # `(S, m, K)` cluster probabilities of the forest's rows, one slice for each particle
-    forest:Forest, # the answers
-    eps:float, # chance of a wrong answer
-    marginals:bool=True, # also the downward pass?
-)->tuple: # log P(Z|W) `(S,)`, P(y_i|Z, W) `(S, m, K)`
+    P: np.ndarray,  # `(S, m, K)` cluster probabilities of the forest's rows, one slice for each particle
+    forest: Forest,  # the answers
+    eps: float,  # chance of a wrong answer
+    marginals: bool = True,  # also the downward pass?
+) -> tuple:  # log P(Z|W) `(S,)`, P(y_i|Z, W) `(S, m, K)`
     "Eq. (4.5) exactly: messages on trees, and summing out a few cut rows where pairs close cycles."
     args = forest.parent, forest.kids, forest.code, eps, marginals
-    if not forest.extra: return _sum_product(P, *args)[:2]
+    if not forest.extra:
+        return _sum_product(P, *args)[:2]
     logZ, Q, _ = _sum_product(P, *args)
     for tree in sorted({int(forest.tree[e[0]]) for e in forest.extra}):
         rows = np.flatnonzero(forest.tree == tree)
         sub = _restrict(forest, rows)
         base = _sum_product(P[:, rows], sub.parent, sub.kids, sub.code, eps, False)[0]
-        parts = [_scaled_pass(R, sub, eps, marginals) for R in _clamped(P[:, rows], sub, 0, eps)]
-        each = np.array([l for l, _ in parts]); total = logsumexp(each, axis=0)
+        parts = [
+            _scaled_pass(R, sub, eps, marginals) for R in _clamped(P[:, rows], sub, 0, eps)
+        ]
+        each = np.array([l for l, _ in parts])
+        total = logsumexp(each, axis=0)
         logZ += total - base
-        if marginals: Q[:, rows] = sum(np.exp(l - total)[:, None, None]*q for l, q in parts)
+        if marginals:
+            Q[:, rows] = sum(np.exp(l - total)[:, None, None] * q for l, q in parts)
     return logZ, Q
 
+
 def agreement_within(
-    P:np.ndarray, # `(S, m, K)` cluster probabilities of the forest's rows
-    forest:Forest, # answers to pairs
-    eps:float,
-)->np.ndarray: # `(S, m, m)`; 0 between different trees
+    P: np.ndarray,  # `(S, m, K)` cluster probabilities of the forest's rows
+    forest: Forest,  # answers to pairs
+    eps: float,
+) -> np.ndarray:  # `(S, m, m)`; 0 between different trees
     "$P(y_i=y_j\\mid Z,W)$ for rows of the same tree, along the path between them."
     G = _tree_agreement(P, forest.parent, forest.kids, forest.code, eps)
     for tree in sorted({int(forest.tree[e[0]]) for e in forest.extra}):
@@ -320,212 +441,282 @@ def agreement_within(
         for R in _clamped(P[:, rows], sub, 0, eps):
             scale = np.maximum(R.sum(2, keepdims=True), 1e-300)
             logs.append(_scaled_pass(R, sub, eps, False)[0])
-            parts.append(_tree_agreement(R/scale, sub.parent, sub.kids, sub.code, eps))
+            parts.append(_tree_agreement(R / scale, sub.parent, sub.kids, sub.code, eps))
         w = np.exp(np.array(logs) - logsumexp(logs, axis=0))
         G[np.ix_(range(len(P)), rows, rows)] = np.einsum("cs,csij->sij", w, np.array(parts))
     return G
 
 # %% ../nbs/15_bayes_active.ipynb #132a322c
-def binary_entropy(x): "Entropy of a coin, in nats."; x = np.clip(x, 1e-300, 1-1e-16); return -x*np.log(x) - (1-x)*np.log1p(-x)
+def binary_entropy(x):
+    "Entropy of a coin, in nats."
+    x = np.clip(x, 1e-300, 1 - 1e-16)
+    return -x * np.log(x) - (1 - x) * np.log1p(-x)
+
 
 def pair_scores(
-    Q:np.ndarray, # `(S, n, K)` marginals $P(y_i\mid Z,W_s)$ of every row and particle
-    eps:float, # chance of a wrong answer
-)->tuple: # Uncertain and Info, both `(n, n)`, in nats
+    Q: np.ndarray,  # `(S, n, K)` marginals $P(y_i\mid Z,W_s)$ of every row and particle
+    eps: float,  # chance of a wrong answer
+) -> tuple:  # Uncertain and Info, both `(n, n)`, in nats
     "Eq. (4.6) and (4.7) of all pairs in different trees."
     S, n, K = Q.shape
-    U = Q.transpose(1, 0, 2).reshape(n, S*K)
-    uncertain = binary_entropy(eps + (1-2*eps)*(U @ U.T)/S)
-    return uncertain, uncertain - np.mean([binary_entropy(eps + (1-2*eps)*q @ q.T) for q in Q], axis=0)
+    U = Q.transpose(1, 0, 2).reshape(n, S * K)
+    uncertain = binary_entropy(eps + (1 - 2 * eps) * (U @ U.T) / S)
+    return uncertain, uncertain - np.mean(
+        [binary_entropy(eps + (1 - 2 * eps) * q @ q.T) for q in Q], axis=0
+    )
 
 # %% ../nbs/15_bayes_active.ipynb #6526ef0a
 @njit(cache=True)
 def _h(x):
-    return -x*np.log(x) - (1-x)*np.log(1-x) if 0. < x < 1. else 0.
+    return -x * np.log(x) - (1 - x) * np.log(1 - x) if 0.0 < x < 1.0 else 0.0
+
 
 @njit(cache=True)
 def _exact(Qi, Qj, eps, info, enough):
     "Score of one pair from its `(S, K)` marginals; −1 as soon as it cannot reach `enough`."
     S, K = Qi.shape
-    mean = 0.
+    mean = 0.0
     for s in range(S):
-        for k in range(K): mean += Qi[s, k]*Qj[s, k]
-    h = _h(eps + (1-2*eps)*mean/S)
-    if not info: return h
-    rest, room = 0., S*(h - enough)
+        for k in range(K):
+            mean += Qi[s, k] * Qj[s, k]
+    h = _h(eps + (1 - 2 * eps) * mean / S)
+    if not info:
+        return h
+    rest, room = 0.0, S * (h - enough)
     for s in range(S):
-        pi = 0.
-        for k in range(K): pi += Qi[s, k]*Qj[s, k]
-        rest += _h(eps + (1-2*eps)*pi)
-        if rest > room: return -1.
-    return h - rest/S
+        pi = 0.0
+        for k in range(K):
+            pi += Qi[s, k] * Qj[s, k]
+        rest += _h(eps + (1 - 2 * eps) * pi)
+        if rest > room:
+            return -1.0
+    return h - rest / S
 
 # %% ../nbs/15_bayes_active.ipynb #a677d632
 @njit(cache=True)
 def _scan(i0, first, second, Q, tree, skip, eps, info, best, found):
     "Best pair with its row in a block; `first`, `second`: mean and mean square of the agreement with rows from i0 on."
-    n, c, log2 = len(tree), 1-2*eps, np.log(2.)
-    he = _h(eps); slope = (log2 - he)/(.25 - eps*(1-eps)); base = he - slope*eps*(1-eps)
+    n, c, log2 = len(tree), 1 - 2 * eps, np.log(2.0)
+    he = _h(eps)
+    slope = (log2 - he) / (0.25 - eps * (1 - eps))
+    base = he - slope * eps * (1 - eps)
     looked = 0
     for r in range(first.shape[0]):
         i = i0 + r
-        for j in range(i+1, n):
-            if tree[i] == tree[j]: continue
-            x = eps + c*first[r, j-i0]
-            bound = log2 - 2*(x-.5)**2
+        for j in range(i + 1, n):
+            if tree[i] == tree[j]:
+                continue
+            x = eps + c * first[r, j - i0]
+            bound = log2 - 2 * (x - 0.5) ** 2
             if info:
                 low = he
                 if second.shape[0]:
-                    square = eps*eps + 2*eps*c*first[r, j-i0] + c*c*second[r, j-i0]
-                    low = max(he, base + slope*(x - square))
-                if bound - low < best - 1e-4: continue
+                    square = (
+                        eps * eps
+                        + 2 * eps * c * first[r, j - i0]
+                        + c * c * second[r, j - i0]
+                    )
+                    low = max(he, base + slope * (x - square))
+                if bound - low < best - 1e-4:
+                    continue
                 bound = _h(x) - low
-            if bound < best - 1e-4: continue
-            code = i*n + j
+            if bound < best - 1e-4:
+                continue
+            code = i * n + j
             at = np.searchsorted(skip, code)
-            if at < len(skip) and skip[at] == code: continue
+            if at < len(skip) and skip[at] == code:
+                continue
             looked += 1
             v = _exact(Q[i], Q[j], eps, info, best)
-            if v > best or (v == best and found[0] < 0): best = v; found[0] = i; found[1] = j
+            if v > best or (v == best and found[0] < 0):
+                best = v
+                found[0] = i
+                found[1] = j
     return best, looked
 
 # %% ../nbs/15_bayes_active.ipynb #7c739485
 def _features(Q, eps, info, cap=4096):
     "Rows whose inner products are the first and second moments of the agreement over the particles."
     n, S, K = Q.shape
-    first = (Q.reshape(n, S*K)/math.sqrt(S)).astype(np.float32)
-    if not info or S*K*(K+1)//2 > cap: return first, np.zeros((n, 0), np.float32)
+    first = (Q.reshape(n, S * K) / math.sqrt(S)).astype(np.float32)
+    if not info or S * K * (K + 1) // 2 > cap:
+        return first, np.zeros((n, 0), np.float32)
     k, l = np.triu_indices(K)
-    second = Q[:, :, k]*Q[:, :, l]*np.where(k == l, 1, math.sqrt(2))/math.sqrt(S)
+    second = Q[:, :, k] * Q[:, :, l] * np.where(k == l, 1, math.sqrt(2)) / math.sqrt(S)
     return first, second.reshape(n, -1).astype(np.float32)
 
+
 def best_pair(
-    Q:np.ndarray, # `(n, S, K)` marginals of the candidate rows, row first
-    tree:np.ndarray, # `(n,)` tree of each row; pairs in one tree are not asked
-    eps:float, # chance of a wrong answer
-    info:bool=True, # Info, or Uncertain
-    skip=(), # numbers i·n+j (i<j) of pairs not to ask
-    block:int=256, # rows at a time
-)->tuple: # `(i, j)` or None, its score, number of pairs looked at exactly
+    Q: np.ndarray,  # `(n, S, K)` marginals of the candidate rows, row first
+    tree: np.ndarray,  # `(n,)` tree of each row; pairs in one tree are not asked
+    eps: float,  # chance of a wrong answer
+    info: bool = True,  # Info, or Uncertain
+    skip=(),  # numbers i·n+j (i<j) of pairs not to ask
+    block: int = 256,  # rows at a time
+) -> tuple:  # `(i, j)` or None, its score, number of pairs looked at exactly
     "The pair with the largest score without storing all of them: one matrix product, a bound, and few exact scores."
     n, skip, looked = len(Q), np.sort(np.asarray(skip, np.int64)), 0
     out = set(skip.tolist())
     Q = np.ascontiguousarray(Q)
     first, second = _features(Q, eps, info)
-    best, found = -1., np.full(2, -1)
-    step = max(1, n//61)
-    for i in range(0, n-1, step):                               # a first good value, so that the bound bites at once
-        j = (7*i + n//2) % n
+    best, found = -1.0, np.full(2, -1)
+    step = max(1, n // 61)
+    for i in range(0, n - 1, step):  # a first good value, so that the bound bites at once
+        j = (7 * i + n // 2) % n
         a, b = min(i, j), max(i, j)
-        if a != b and tree[a] != tree[b] and a*n+b not in out: best = max(best, _exact(Q[a], Q[b], eps, info, best) - 1e-9)
+        if a != b and tree[a] != tree[b] and a * n + b not in out:
+            best = max(best, _exact(Q[a], Q[b], eps, info, best) - 1e-9)
     for i0 in range(0, n, block):
-        rows = slice(i0, i0+block)
+        rows = slice(i0, i0 + block)
         f = first[rows] @ first[i0:].T
         s = second[rows] @ second[i0:].T if second.shape[1] else second[:0]
-        best, more = _scan(i0, f, s, Q, tree, skip, eps, info, best, found); looked += more
+        best, more = _scan(i0, f, s, Q, tree, skip, eps, info, best, found)
+        looked += more
     return (None if found[0] < 0 else (int(found[0]), int(found[1]))), best, looked
 
 # %% ../nbs/15_bayes_active.ipynb #ab5fc4d0
 class Cloud(NamedTuple):
     "Particles and all that is needed to move them."
-    W:np.ndarray # `(S, D, K)` particles
-    A:np.ndarray # `(n, D)` rows of the entropy prior
-    B:np.ndarray # `(m, D)` rows of the forest
-    forest:Forest
-    lam:float
-    tau:float
-    eps:float
-    L:np.ndarray=None # `(S, n, K)` scores `A @ W`
-    N:np.ndarray=None # `(S, m, K)` scores `B @ W`
-    value:np.ndarray=None # `(S,)` log P(Z|W) − τ mean H
+
+    W: np.ndarray  # `(S, D, K)` particles
+    A: np.ndarray  # `(n, D)` rows of the entropy prior
+    B: np.ndarray  # `(m, D)` rows of the forest
+    forest: Forest
+    lam: float
+    tau: float
+    eps: float
+    L: np.ndarray = None  # `(S, n, K)` scores `A @ W`
+    N: np.ndarray = None  # `(S, m, K)` scores `B @ W`
+    value: np.ndarray = None  # `(S,)` log P(Z|W) − τ mean H
+
     def with_scores(self):
         "Fill in `L`, `N` and `value`."
         L, N, one = self.A @ self.W, self.B @ self.W, np.ones(len(self.W))
-        return self._replace(L=L, N=N, value=cloud_value(self, L, L, N, N, one, 0*one, np.arange(len(L))))
+        return self._replace(
+            L=L, N=N, value=cloud_value(self, L, L, N, N, one, 0 * one, np.arange(len(L)))
+        )
+
 
 def cloud_value(c, L, dL, N, dN, co, si, rows):
     "log P(Z|W) − τ mean H at co·W + si·V, given the scores of W and V."
-    out = -c.tau*_blend_entropy(L, dL, co, si, rows) if c.tau else np.zeros(len(rows))
-    if N.shape[1]: out += sum_product(_blend_softmax(N, dN, co, si, rows), c.forest, c.eps, False)[0]
+    out = -c.tau * _blend_entropy(L, dL, co, si, rows) if c.tau else np.zeros(len(rows))
+    if N.shape[1]:
+        out += sum_product(_blend_softmax(N, dN, co, si, rows), c.forest, c.eps, False)[0]
     return out
 
 # %% ../nbs/15_bayes_active.ipynb #ed666498
 def node_probs(c):
     "Cluster probabilities of the answered rows, `(S, m, K)`, before their answers."
     one = np.ones(len(c.W))
-    return _blend_softmax(c.N, c.N, one, 0*one, np.arange(len(one)))
+    return _blend_softmax(c.N, c.N, one, 0 * one, np.arange(len(one)))
+
 
 def within_scores(
-    c:Cloud, # particles and answers to pairs
-)->tuple: # Uncertain and Info of the answered rows, `(m, m)`, in nats; 0 between different trees
+    c: Cloud,  # particles and answers to pairs
+) -> (
+    tuple
+):  # Uncertain and Info of the answered rows, `(m, m)`, in nats; 0 between different trees
     "Eq. (4.6) and (4.7) of the pairs that would close a cycle."
-    p = c.eps + (1-2*c.eps)*agreement_within(node_probs(c), c.forest, c.eps)
+    p = c.eps + (1 - 2 * c.eps) * agreement_within(node_probs(c), c.forest, c.eps)
     same = c.forest.tree[:, None] == c.forest.tree
-    total = np.where(same, binary_entropy(p.mean(0)), 0.)
-    return total, np.where(same, total - binary_entropy(p).mean(0), 0.)
+    total = np.where(same, binary_entropy(p.mean(0)), 0.0)
+    return total, np.where(same, total - binary_entropy(p).mean(0), 0.0)
+
 
 def systematic(
-    w:np.ndarray, # `(S,)` weights, not negative
-    u:float, # one uniform number
-)->np.ndarray: # `(S,)` numbers of the particles kept
+    w: np.ndarray,  # `(S,)` weights, not negative
+    u: float,  # one uniform number
+) -> np.ndarray:  # `(S,)` numbers of the particles kept
     "Systematic resampling: particle s is kept about S·w_s times."
-    cum = np.cumsum(w/w.sum()); cum[-1] = 1.
-    return np.searchsorted(cum, (np.arange(len(w)) + u)/len(w), side="right").clip(0, len(w)-1)
+    cum = np.cumsum(w / w.sum())
+    cum[-1] = 1.0
+    return np.searchsorted(cum, (np.arange(len(w)) + u) / len(w), side="right").clip(
+        0, len(w) - 1
+    )
 
 # %% ../nbs/15_bayes_active.ipynb #16684269
 def ess_step(
-    c:Cloud, # particles
-    rng, # numpy Generator
-)->tuple: # the moved particles, number of likelihood evaluations
+    c: Cloud,  # particles
+    rng,  # numpy Generator
+) -> tuple:  # the moved particles, number of likelihood evaluations
     "One elliptical slice sampling step of every particle: leaves (4.12) invariant, has nothing to tune."
-    if c.value is None: c = c.with_scores()
+    if c.value is None:
+        c = c.with_scores()
     S, evals = len(c.W), 0
-    V = rng.normal(0, c.lam**-.5, c.W.shape)
-    dL, dN = c.A @ V, c.B @ V                                   # scores are linear, so one product serves all angles
+    V = rng.normal(0, c.lam**-0.5, c.W.shape)
+    dL, dN = c.A @ V, c.B @ V  # scores are linear, so one product serves all angles
     floor = c.value + np.log(rng.random(S))
-    theta = rng.uniform(0, 2*np.pi, S); lo, hi = theta - 2*np.pi, theta.copy()
+    theta = rng.uniform(0, 2 * np.pi, S)
+    lo, hi = theta - 2 * np.pi, theta.copy()
     value, live = c.value.copy(), np.arange(S)
     while len(live):
-        v = cloud_value(c, c.L, dL, c.N, dN, np.cos(theta[live]), np.sin(theta[live]), live); evals += len(live)
+        v = cloud_value(c, c.L, dL, c.N, dN, np.cos(theta[live]), np.sin(theta[live]), live)
+        evals += len(live)
         ok = v > floor[live]
         value[live[ok]] = v[ok]
         live = live[~ok]
         t = theta[live]
         lo[live], hi[live] = np.where(t < 0, t, lo[live]), np.where(t >= 0, t, hi[live])
         theta[live] = rng.uniform(lo[live], hi[live])
-        stuck = hi[live] - lo[live] < 1e-12                      # the slice has shrunk to the point it came from
-        theta[live[stuck]] = 0.; live = live[~stuck]
+        stuck = (
+            hi[live] - lo[live] < 1e-12
+        )  # the slice has shrunk to the point it came from
+        theta[live[stuck]] = 0.0
+        live = live[~stuck]
     co, si = np.cos(theta)[:, None, None], np.sin(theta)[:, None, None]
-    return c._replace(W=co*c.W + si*V, L=co*c.L + si*dL, N=co*c.N + si*dN, value=value), evals
+    return c._replace(
+        W=co * c.W + si * V, L=co * c.L + si * dL, N=co * c.N + si * dN, value=value
+    ), evals
 
 # %% ../nbs/15_bayes_active.ipynb #fe85ab03
 def log_joint(
-    logP:np.ndarray, P:np.ndarray, # `(n+m, K)` rows of the prior, then rows of the forest
-    forest:Forest, eps:float, tau:float,
-)->tuple: # value, `(n+m, K)` gradient in the scores
+    logP: np.ndarray,
+    P: np.ndarray,  # `(n+m, K)` rows of the prior, then rows of the forest
+    forest: Forest,
+    eps: float,
+    tau: float,
+) -> tuple:  # value, `(n+m, K)` gradient in the scores
     "Eq. (4.13) without the Gaussian, and its gradient with the sign corrected."
-    m = len(forest.nodes); n = len(P) - m
+    m = len(forest.nodes)
+    n = len(P) - m
     G = np.zeros_like(P)
     H, G[:n] = mean_entropy(logP[:n], P[:n])
     G[:n] *= -tau
-    if not m: return -tau*H, G
+    if not m:
+        return -tau * H, G
     logZ, Q = sum_product(P[None, n:], forest, eps)
     G[n:] = Q[0] - P[n:]
-    return float(logZ[0]) - tau*H, G
+    return float(logZ[0]) - tau * H, G
 
 # %% ../nbs/15_bayes_active.ipynb #7f57c5fe
 def map_estimate(
-    c:Cloud, # particles
-    n_starts:int=3, # climb from this many particles
-    max_iter:int=100,
-)->tuple: # `(D, K)` weights, log posterior up to a constant
+    c: Cloud,  # particles
+    n_starts: int = 3,  # climb from this many particles
+    max_iter: int = 100,
+) -> tuple:  # `(D, K)` weights, log posterior up to a constant
     "Eq. (4.13) by L-BFGS from the most probable particles."
-    if c.value is None: c = c.with_scores()
-    centred = c.W - c.W.mean(2, keepdims=True)                  # the shift that the likelihood ignores costs prior probability
-    order = np.argsort(-(c.value - c.lam/2*(centred**2).sum((1, 2))), kind="stable")[:n_starts]
+    if c.value is None:
+        c = c.with_scores()
+    centred = c.W - c.W.mean(
+        2, keepdims=True
+    )  # the shift that the likelihood ignores costs prior probability
+    order = np.argsort(-(c.value - c.lam / 2 * (centred**2).sum((1, 2))), kind="stable")[
+        :n_starts
+    ]
     rows = np.r_[c.A, c.B]
     fun = lambda logP, P: log_joint(logP, P, c.forest, c.eps, c.tau)
-    fits = [maximise(fun, rows, centred[s].T, lam=c.lam/2, fit_intercept=False, max_iter=max_iter, tol=1e-5) for s in order]
+    fits = [
+        maximise(
+            fun,
+            rows,
+            centred[s].T,
+            lam=c.lam / 2,
+            fit_intercept=False,
+            max_iter=max_iter,
+            tol=1e-5,
+        )
+        for s in order
+    ]
     best = max(fits, key=lambda f: f.value)
     return best.coef.T, best.value
 
@@ -535,97 +726,134 @@ def _max_tree(logp, forest, eps):
     up, choice = logp.copy(), []
     K = logp.shape[1]
     for p, kid, code in zip(forest.parent[::-1], forest.kids[::-1], forest.code[::-1]):
-        if kid[1] < 0:                                          # O(K): the best label, or the second best
-            f = up[kid[0]]; best = int(f.argmax())
-            rest = np.delete(np.arange(K), best); second = int(rest[f[rest].argmax()]) if K > 1 else best
+        if kid[1] < 0:  # O(K): the best label, or the second best
+            f = up[kid[0]]
+            best = int(f.argmax())
+            rest = np.delete(np.arange(K), best)
+            second = int(rest[f[rest].argmax()]) if K > 1 else best
             other = np.where(np.arange(K) == best, second, best)
-            stay, go = (math.log(1-eps), math.log(eps)) if code == SAME else (math.log(eps), math.log(1-eps))
+            stay, go = (
+                (math.log(1 - eps), math.log(eps))
+                if code == SAME
+                else (math.log(eps), math.log(1 - eps))
+            )
             score = np.stack([f + stay, f[other] + go if K > 1 else np.full(K, -np.inf)])
             pick = np.where(score[0] >= score[1], np.arange(K), other)[:, None]
             up[p] += score.max(0)
         else:
             table = np.log(factor_table(code, K, eps)) + up[kid[0]][:, None] + up[kid[1]]
             flat = table.reshape(K, -1)
-            pick = np.stack(np.unravel_index(flat.argmax(1), (K, K)), 1); up[p] += flat.max(1)
+            pick = np.stack(np.unravel_index(flat.argmax(1), (K, K)), 1)
+            up[p] += flat.max(1)
         choice.append((p, kid, pick))
     y = up.argmax(1)
     below = {int(c) for kid in forest.kids for c in kid if c >= 0}
     value = sum(up[i, y[i]] for i in range(len(up)) if i not in below)
     for p, kid, pick in reversed(choice):
-        for c, k in zip(kid, pick[y[p]]): y[c] = k
+        for c, k in zip(kid, pick[y[p]]):
+            y[c] = k
     return y, value
 
+
 def max_product(
-    P:np.ndarray, # `(m, K)` cluster probabilities of the forest's rows
-    forest:Forest, eps:float,
-)->np.ndarray: # `(m,)` labels
+    P: np.ndarray,  # `(m, K)` cluster probabilities of the forest's rows
+    forest: Forest,
+    eps: float,
+) -> np.ndarray:  # `(m,)` labels
     "The most probable labels of the answered rows together, section 4.3.4."
     logs = lambda V: np.log(np.maximum(V, 1e-300))
     y = _max_tree(logs(P), forest, eps)[0]
     for tree in sorted({int(forest.tree[e[0]]) for e in forest.extra}):
-        rows = np.flatnonzero(forest.tree == tree); sub = _restrict(forest, rows)
-        found = [_max_tree(np.where(R[0] > 0, logs(R[0]), -np.inf), sub, eps) for R in _clamped(P[None, rows], sub, 0, eps)]
+        rows = np.flatnonzero(forest.tree == tree)
+        sub = _restrict(forest, rows)
+        found = [
+            _max_tree(np.where(R[0] > 0, logs(R[0]), -np.inf), sub, eps)
+            for R in _clamped(P[None, rows], sub, 0, eps)
+        ]
         y[rows] = max(found, key=lambda f: f[1])[0]
     return y
 
 # %% ../nbs/15_bayes_active.ipynb #57f1ead7
 TRIPLE_ANSWERS = ("ab", "ac", "bc", "none")
 
-def triple_probs(
-    qa:np.ndarray, qb:np.ndarray, qc:np.ndarray, # `(..., K)` marginals of rows in three different trees
-    eps:float,
-)->np.ndarray: # `(..., 4)` chances of the answers ab, ac, bc, none
-    "Chance of each answer to a triple."
-    ab, ac, bc, abc = ((u).sum(-1) for u in (qa*qb, qa*qc, qb*qc, qa*qb*qc))
-    right = np.stack([ab - abc, ac - abc, bc - abc, 1 - ab - ac - bc + 3*abc], -1)
-    return eps/3 + (1-4*eps/3)*right
 
-def entropy(p): "Entropy of the last axis, in nats."; return -(p*np.log(np.maximum(p, 1e-300))).sum(-1)
+def triple_probs(
+    qa: np.ndarray,
+    qb: np.ndarray,
+    qc: np.ndarray,  # `(..., K)` marginals of rows in three different trees
+    eps: float,
+) -> np.ndarray:  # `(..., 4)` chances of the answers ab, ac, bc, none
+    "Chance of each answer to a triple."
+    ab, ac, bc, abc = ((u).sum(-1) for u in (qa * qb, qa * qc, qb * qc, qa * qb * qc))
+    right = np.stack([ab - abc, ac - abc, bc - abc, 1 - ab - ac - bc + 3 * abc], -1)
+    return eps / 3 + (1 - 4 * eps / 3) * right
+
+
+def entropy(p):
+    "Entropy of the last axis, in nats."
+    return -(p * np.log(np.maximum(p, 1e-300))).sum(-1)
+
 
 def triple_scores(
-    Q:np.ndarray, # `(n, S, K)` marginals of the candidate rows
-    triples:np.ndarray, # `(t, 3)` row numbers, in three different trees
-    eps:float,
-)->tuple: # Uncertain and Info, both `(t,)`, in nats
+    Q: np.ndarray,  # `(n, S, K)` marginals of the candidate rows
+    triples: np.ndarray,  # `(t, 3)` row numbers, in three different trees
+    eps: float,
+) -> tuple:  # Uncertain and Info, both `(t,)`, in nats
     "The two criteria for triples."
-    p = np.stack([triple_probs(*(Q[t] for t in triple), eps) for triple in np.asarray(triples)])
+    p = np.stack(
+        [triple_probs(*(Q[t] for t in triple), eps) for triple in np.asarray(triples)]
+    )
     total = entropy(p.mean(1))
     return total, total - entropy(p).mean(1)
 
 # %% ../nbs/15_bayes_active.ipynb #99d9861d
 def batch_info(
-    p:np.ndarray, # `(b, S)` chance of "same" for each question and particle; questions in different trees
-)->float: # nats
+    p: np.ndarray,  # `(b, S)` chance of "same" for each question and particle; questions in different trees
+) -> float:  # nats
     "Information of several answers together, $I(z_1,…,z_b;W)$."
     joint = np.ones((p.shape[1], 1))
-    for q in p: joint = np.concatenate([joint*q[:, None], joint*(1-q)[:, None]], 1)
+    for q in p:
+        joint = np.concatenate([joint * q[:, None], joint * (1 - q)[:, None]], 1)
     return float(entropy(joint.mean(0)) - binary_entropy(p).mean(1).sum())
 
+
 def greedy_batch(
-    p:np.ndarray, # `(t, S)` chance of "same" of the candidates
-    trees:np.ndarray, # `(t, 2)` trees of their rows
-    size:int, # questions wanted
-    group:int=6, # joint information is exact within groups of this many
-)->list: # numbers of the chosen candidates
+    p: np.ndarray,  # `(t, S)` chance of "same" of the candidates
+    trees: np.ndarray,  # `(t, 2)` trees of their rows
+    size: int,  # questions wanted
+    group: int = 6,  # joint information is exact within groups of this many
+) -> list:  # numbers of the chosen candidates
     "Questions that inform together and touch no tree twice: each adds most to those before it."
     H, used, out = binary_entropy(p).mean(1), set(), []
     joint = np.ones((p.shape[1], 1))
     while len(out) < size:
-        if len(out) % group == 0: joint = np.ones((p.shape[1], 1))
+        if len(out) % group == 0:
+            joint = np.ones((p.shape[1], 1))
         free = [t for t in range(len(p)) if not used & set(trees[t].tolist())]
-        if not free: break
-        a = np.einsum("sz,ts->tz", joint, p[free])/p.shape[1]; b = joint.mean(0) - a
+        if not free:
+            break
+        a = np.einsum("sz,ts->tz", joint, p[free]) / p.shape[1]
+        b = joint.mean(0) - a
         gain = entropy(np.concatenate([a, b], 1)) - H[free]
         t = free[int(gain.argmax())]
-        out.append(t); used |= set(trees[t].tolist())
-        joint = np.concatenate([joint*p[t][:, None], joint*(1-p[t])[:, None]], 1)
+        out.append(t)
+        used |= set(trees[t].tolist())
+        joint = np.concatenate([joint * p[t][:, None], joint * (1 - p[t])[:, None]], 1)
     return out
 
 # %% ../nbs/15_bayes_active.ipynb #49206258
 class Posterior:
     "Particles and answers at one moment; the MAP and its labels are found when first asked for."
+
     def __init__(self, A, answers, cloud, K, seed):
-        self.A, self.answers, self.cloud, self.K, self.seed, self.found = A, answers, cloud, K, seed, {}
+        self.A, self.answers, self.cloud, self.K, self.seed, self.found = (
+            A,
+            answers,
+            cloud,
+            K,
+            seed,
+            {},
+        )
 
     def solve(self):
         "Weights `(D, K)` with the clusters in use first, and labels of all rows."
@@ -633,7 +861,8 @@ class Posterior:
             W = map_estimate(self.cloud)[0] if self.answers else self._no_answers()
             z = (self.A @ W).argmax(1)
             f = self.cloud.forest
-            if self.answers: z[f.nodes] = max_product(probs(self.A[f.nodes] @ W)[1], f, self.cloud.eps)
+            if self.answers:
+                z[f.nodes] = max_product(probs(self.A[f.nodes] @ W)[1], f, self.cloud.eps)
             used, z = np.unique(z, return_inverse=True)
             order = np.r_[used, np.setdiff1d(np.arange(self.K), used)]
             self.found.update(W=W[:, order], labels=z)
@@ -643,19 +872,22 @@ class Posterior:
         "Before the first answer the prior's peak is one lump: start from k-means."
         z = KMeans(self.K, n_init=5, random_state=self.seed).fit(self.A).labels_
         T = np.eye(self.K)[z]
-        lam = self.cloud.lam/2/len(z)
-        W = fit_softmax(self.A, T, lam=min(lam, 1e-3), fit_intercept=False, max_iter=100).coef
+        lam = self.cloud.lam / 2 / len(z)
+        W = fit_softmax(
+            self.A, T, lam=min(lam, 1e-3), fit_intercept=False, max_iter=100
+        ).coef
         return (W - W.mean(0)).T
 
 # %% ../nbs/15_bayes_active.ipynb #589f947d
 class _Choosing:
     "How the next questions are found."
+
     def _marginals(self, cloud, rows):
         "P(y_i|Z, W_s) of candidate rows, `(n, S, K)`; answered rows take their answers into account."
         Q = probs(self._A[rows] @ cloud.W)[1]
         if len(cloud.forest.nodes):
             q = sum_product(node_probs(cloud), cloud.forest, self.eps)[1]
-            place = np.searchsorted(rows, cloud.forest.nodes).clip(0, len(rows)-1)
+            place = np.searchsorted(rows, cloud.forest.nodes).clip(0, len(rows) - 1)
             here = rows[place] == cloud.forest.nodes
             Q[:, place[here]] = q[:, here]
         return np.ascontiguousarray(Q.transpose(1, 0, 2))
@@ -663,7 +895,11 @@ class _Choosing:
     def _candidates(self, cloud, rng):
         "Rows that may be asked about now, and the tree of each."
         n, size = len(self._A), self.pool_size
-        rows = np.arange(n) if size is None or n <= size else np.sort(rng.choice(n, size, replace=False))
+        rows = (
+            np.arange(n)
+            if size is None or n <= size
+            else np.sort(rng.choice(n, size, replace=False))
+        )
         tree = n + rows
         of = dict(zip(cloud.forest.nodes.tolist(), cloud.forest.tree.tolist()))
         return rows, np.array([of.get(i, t) for i, t in zip(rows.tolist(), tree.tolist())])
@@ -671,93 +907,164 @@ class _Choosing:
     def _next(self, cloud, asked, rng):
         "Questions to ask now, with their expected information (bits); empty at the end."
         rows, tree = self._candidates(cloud, rng)
-        if len(np.unique(tree)) < 2 and not self.cycles: return []
-        if self.criterion == "random": return self._random_pair(rows, tree, asked, rng)
+        if len(np.unique(tree)) < 2 and not self.cycles:
+            return []
+        if self.criterion == "random":
+            return self._random_pair(rows, tree, asked, rng)
         Q = self._marginals(cloud, rows)
         place = {int(r): t for t, r in enumerate(rows)}
-        known = [sorted(place[i] for i in q) for q in asked if len(q) == 2 and q[0] in place and q[1] in place]
-        skip = [i*len(rows) + j for i, j in known]
-        pair, score, self._looked = best_pair(Q, tree, self.eps, self.criterion == "info", skip)
+        known = [
+            sorted(place[i] for i in q)
+            for q in asked
+            if len(q) == 2 and q[0] in place and q[1] in place
+        ]
+        skip = [i * len(rows) + j for i, j in known]
+        pair, score, self._looked = best_pair(
+            Q, tree, self.eps, self.criterion == "info", skip
+        )
         best = [] if pair is None else [(Pair(*(int(rows[i]) for i in pair)), score)]
-        if self.cycles: best = self._with_cycles(best, cloud, asked)
-        if best and self.batch_size > 1: best = self._batch(best, Q, rows, tree, skip, rng)
-        if self.questions != "pairs": best = self._with_triples(best, Q, rows, tree, asked, rng)
-        return [(q, s/math.log(2)) for q, s in best]
+        if self.cycles:
+            best = self._with_cycles(best, cloud, asked)
+        if best and self.batch_size > 1:
+            best = self._batch(best, Q, rows, tree, skip, rng)
+        if self.questions != "pairs":
+            best = self._with_triples(best, Q, rows, tree, asked, rng)
+        return [(q, s / math.log(2)) for q, s in best]
 
 # %% ../nbs/15_bayes_active.ipynb #00f6a7dc
 class _MoreChoosing(_Choosing):
     "Random pairs and batches."
+
     def _random_pair(self, rows, tree, asked, rng, tries=10_000):
         out, touched = [], set()
         for _ in range(tries):
             i, j = np.sort(rng.choice(len(rows), 2, replace=False))
             q = Pair(int(rows[i]), int(rows[j]))
-            if q.key in asked or tree[i] == tree[j] and not self.cycles or {tree[i], tree[j]} & touched: continue
-            out.append((q, float("nan"))); touched |= {tree[i], tree[j]}
-            if len(out) == self.batch_size: break
+            if (
+                q.key in asked
+                or tree[i] == tree[j]
+                and not self.cycles
+                or {tree[i], tree[j]} & touched
+            ):
+                continue
+            out.append((q, float("nan")))
+            touched |= {tree[i], tree[j]}
+            if len(out) == self.batch_size:
+                break
         return out
 
     def _batch(self, best, Q, rows, tree, skip, rng, size=3000):
         i, j = np.sort(rng.integers(len(rows), size=(2, size)), axis=0)
-        ok = (tree[i] != tree[j]) & ~np.isin(i*len(rows) + j, skip)
+        ok = (tree[i] != tree[j]) & ~np.isin(i * len(rows) + j, skip)
         place = {int(r): t for t, r in enumerate(rows)}
         i, j = np.r_[place[best[0][0].a], i[ok]], np.r_[place[best[0][0].b], j[ok]]
-        p = self.eps + (1-2*self.eps)*np.einsum("isk,isk->is", Q[i], Q[j])
-        score = binary_entropy(p.mean(1)) - (binary_entropy(p).mean(1) if self.criterion == "info" else 0)
+        p = self.eps + (1 - 2 * self.eps) * np.einsum("isk,isk->is", Q[i], Q[j])
+        score = binary_entropy(p.mean(1)) - (
+            binary_entropy(p).mean(1) if self.criterion == "info" else 0
+        )
         top = np.unique(np.r_[0, np.argsort(-score)[:500]])
-        return [(Pair(int(rows[i[t]]), int(rows[j[t]])), float(score[t])) for t in top[greedy_batch(p[top], np.c_[tree[i], tree[j]][top], self.batch_size)]]
+        return [
+            (Pair(int(rows[i[t]]), int(rows[j[t]])), float(score[t]))
+            for t in top[
+                greedy_batch(p[top], np.c_[tree[i], tree[j]][top], self.batch_size)
+            ]
+        ]
 
 # %% ../nbs/15_bayes_active.ipynb #a48a6e55
 class _Extensions(_MoreChoosing):
     "Triples, and pairs that close cycles."
+
     def _with_triples(self, best, Q, rows, tree, asked, rng, size=1500):
         t = rng.integers(len(rows), size=(size, 3))
-        if best and best[0][0].kind == "pair":                  # half of them widen the best pair by a third row
+        if (
+            best and best[0][0].kind == "pair"
+        ):  # half of them widen the best pair by a third row
             place = {int(r): k for k, r in enumerate(rows)}
-            t[:size//2, :2] = place[best[0][0].a], place[best[0][0].b]
+            t[: size // 2, :2] = place[best[0][0].a], place[best[0][0].b]
         t = t[(np.diff(np.sort(tree[t], 1), axis=1) > 0).all(1)]
         t = t[[tuple(sorted(rows[u].tolist())) not in asked for u in t]]
-        if not len(t): return best if self.questions == "both" else []
+        if not len(t):
+            return best if self.questions == "both" else []
         score = triple_scores(Q, t, self.eps)[self.criterion == "info"]
         u = int(score.argmax())
         mine = (Triple(*(int(rows[k]) for k in t[u])), float(score[u]))
-        if self.questions == "both" and best and best[0][1]/self.seconds[0] >= mine[1]/self.seconds[1]: return best
+        if (
+            self.questions == "both"
+            and best
+            and best[0][1] / self.seconds[0] >= mine[1] / self.seconds[1]
+        ):
+            return best
         return [mine]
 
     def _with_cycles(self, best, cloud, asked):
         f = cloud.forest
-        if not len(f.nodes): return best
+        if not len(f.nodes):
+            return best
         score = within_scores(cloud)[self.criterion == "info"]
         for i, j in sorted(combinations(range(len(f.nodes)), 2), key=lambda e: -score[e]):
-            if best and score[i, j] <= best[0][1]: break
+            if best and score[i, j] <= best[0][1]:
+                break
             q = Pair(int(f.nodes[i]), int(f.nodes[j]))
-            if f.tree[i] != f.tree[j] or q.key in asked: continue
-            if len(_cut_rows(f._replace(extra=f.extra + ((i, j, SAME),)), f.tree[i])) <= self.max_cut: return [(q, float(score[i, j]))]
+            if f.tree[i] != f.tree[j] or q.key in asked:
+                continue
+            if (
+                len(_cut_rows(f._replace(extra=f.extra + ((i, j, SAME),)), f.tree[i]))
+                <= self.max_cut
+            ):
+                return [(q, float(score[i, j]))]
         return best
 
 # %% ../nbs/15_bayes_active.ipynb #45b1ef2f
 class _SetUp:
     "Checks of the parameters, and the first particles."
+
     def _check(self, n):
         K = self._check_n_clusters(n)
-        if self.criterion not in ("info", "uncertain", "random"): raise ValueError(f"criterion={self.criterion!r} is not known: use 'info', 'uncertain' or 'random'.")
-        if self.questions not in ("pairs", "triplets", "both"): raise ValueError(f"questions={self.questions!r} is not known: use 'pairs', 'triplets' or 'both'.")
-        if not 0 < self.eps < .5: raise ValueError(f"eps={self.eps}: the chance of a wrong answer must lie strictly between 0 and 0.5 (at 0.5 answers say nothing; for nearly sure answers use 0.001).")
-        if self.lam is not None and not self.lam > 0 or not self.tau >= 0: raise ValueError(f"lam={self.lam}, tau={self.tau}: the precision must be above 0 and the weight of the entropy at least 0.")
-        if self.questions != "pairs" and (self.cycles or self.criterion == "random" or self.batch_size > 1):
-            raise ValueError("Triplet questions go with criterion='info' or 'uncertain', cycles=False and batch_size=1.")
-        if self.batch_size < 1 or self.cycles and self.batch_size > 1: raise ValueError(f"batch_size={self.batch_size}: at least 1, and 1 with cycles=True.")
+        if self.criterion not in ("info", "uncertain", "random"):
+            raise ValueError(
+                f"criterion={self.criterion!r} is not known: use 'info', 'uncertain' or 'random'."
+            )
+        if self.questions not in ("pairs", "triplets", "both"):
+            raise ValueError(
+                f"questions={self.questions!r} is not known: use 'pairs', 'triplets' or 'both'."
+            )
+        if not 0 < self.eps < 0.5:
+            raise ValueError(
+                f"eps={self.eps}: the chance of a wrong answer must lie strictly between 0 and 0.5 (at 0.5 answers say nothing; for nearly sure answers use 0.001)."
+            )
+        if self.lam is not None and not self.lam > 0 or not self.tau >= 0:
+            raise ValueError(
+                f"lam={self.lam}, tau={self.tau}: the precision must be above 0 and the weight of the entropy at least 0."
+            )
+        if self.questions != "pairs" and (
+            self.cycles or self.criterion == "random" or self.batch_size > 1
+        ):
+            raise ValueError(
+                "Triplet questions go with criterion='info' or 'uncertain', cycles=False and batch_size=1."
+            )
+        if self.batch_size < 1 or self.cycles and self.batch_size > 1:
+            raise ValueError(
+                f"batch_size={self.batch_size}: at least 1, and 1 with cycles=True."
+            )
         return K
 
     def _set_up(self, X, K, rng):
-        self._mean, self._sd = (X.mean(0), X.std(0)) if self.standardize else (np.zeros(X.shape[1]), np.ones(X.shape[1]))
-        self._sd = np.where(self._sd > 1e-12, self._sd, 1.)
+        self._mean, self._sd = (
+            (X.mean(0), X.std(0))
+            if self.standardize
+            else (np.zeros(X.shape[1]), np.ones(X.shape[1]))
+        )
+        self._sd = np.where(self._sd > 1e-12, self._sd, 1.0)
         d = X.shape[1]
-        self.lam_ = d/4 if self.lam is None else float(self.lam)
-        self._bias = math.sqrt(d)/2 if self.bias is None else float(self.bias)
-        self._A = design((X - self._mean)/self._sd, self._bias)
-        n, S = len(X), self.n_particles or int(np.clip(2*X.shape[1]*K, 50, 300))
-        rows = slice(None) if self.prior_rows is None or n <= self.prior_rows else np.sort(rng.choice(n, self.prior_rows, replace=False))
+        self.lam_ = d / 4 if self.lam is None else float(self.lam)
+        self._bias = math.sqrt(d) / 2 if self.bias is None else float(self.bias)
+        self._A = design((X - self._mean) / self._sd, self._bias)
+        n, S = len(X), self.n_particles or int(np.clip(2 * X.shape[1] * K, 50, 300))
+        rows = (
+            slice(None)
+            if self.prior_rows is None or n <= self.prior_rows
+            else np.sort(rng.choice(n, self.prior_rows, replace=False))
+        )
         P = self._A[rows]
         W, _ = prior_draws(P, K, S, self.lam_, self.tau, rng)
         return Cloud(W, P, self._A[:0], EMPTY, self.lam_, self.tau, self.eps).with_scores()
@@ -765,36 +1072,50 @@ class _SetUp:
 # %% ../nbs/15_bayes_active.ipynb #f7a15049
 class _Readings(SoftmaxPredictor):
     "What can be read off the posterior at any moment."
+
     @property
     def coef_(self):
         "Weights of the features, `(K, d)`."
-        return self._state.solve()["W"][:len(self._sd)].T/self._sd
+        return self._state.solve()["W"][: len(self._sd)].T / self._sd
+
     @property
     def intercept_(self):
         W = self._state.solve()["W"]
-        return (self._bias*W[len(self._sd)] if self._bias else np.zeros(W.shape[1])) - self.coef_ @ self._mean
+        return (
+            self._bias * W[len(self._sd)] if self._bias else np.zeros(W.shape[1])
+        ) - self.coef_ @ self._mean
+
     @property
-    def particles_(self): "Draws from the posterior, `(S, D, K)`, in scaled features."; return self._state.cloud.W
+    def particles_(self):
+        "Draws from the posterior, `(S, D, K)`, in scaled features."
+        return self._state.cloud.W
+
     @property
     def coclustering_(self):
         "Posterior chance that two rows share a cluster, `(n, n)`; for small n."
         Q = self._marginals(self._state.cloud, np.arange(len(self._A)))
         U = Q.reshape(len(Q), -1)
-        C = U @ U.T/Q.shape[1]
+        C = U @ U.T / Q.shape[1]
         f, c = self._state.cloud.forest, self._state.cloud
-        np.fill_diagonal(C, 1.)
+        np.fill_diagonal(C, 1.0)
         if len(f.nodes) and (f.kids[:, 1] < 0).all():
             G = agreement_within(node_probs(c), f, self.eps).mean(0)
             same = f.tree[:, None] == f.tree
             C[np.ix_(f.nodes, f.nodes)] = np.where(same, G, C[np.ix_(f.nodes, f.nodes)])
         return C
+
     @property
     def suspects_(self):
         "Answered pairs which the labels break, as rows (a, b, answer)."
         z = self.labels_
-        bad = [(*q.items, a) for q, a in self.answers_ if q.kind == "pair" and a and (z[q.a] == z[q.b]) != (a > 0)]
+        bad = [
+            (*q.items, a)
+            for q, a in self.answers_
+            if q.kind == "pair" and a and (z[q.a] == z[q.b]) != (a > 0)
+        ]
         return np.array(bad, dtype=np.int64).reshape(-1, 3)
-    def advice(self, bits=.05):
+
+    def advice(self, bits=0.05):
         "Whether asking on is worth it: the information promised by the pending question against a threshold."
         left = self.expected_bits_[-1]
         return {"expected_bits": left, "stop": bool(left < bits)}
@@ -802,57 +1123,105 @@ class _Readings(SoftmaxPredictor):
 # %% ../nbs/15_bayes_active.ipynb #2bf1782f
 class _Loop(_Readings, _SetUp, _Extensions):
     "Algorithm 2 as a generator."
+
     def _queries(self, X, rng):
         K = self._check(len(X))
-        cloud, answers, asked, seed = self._set_up(X, K, rng), [], set(), int(rng.integers(2**31))
-        self.objective_history_, self.expected_bits_, self.n_iter_ = [0.], [], 0
+        cloud, answers, asked, seed = (
+            self._set_up(X, K, rng),
+            [],
+            set(),
+            int(rng.integers(2**31)),
+        )
+        self.objective_history_, self.expected_bits_, self.n_iter_ = [0.0], [], 0
         while True:
             self._state = Posterior(self._A, list(answers), cloud, K, seed)
             self._publish(lambda now=self._state: now.solve()["labels"])
             batch = self._next(cloud, asked, rng)
-            self.expected_bits_.append(batch[0][1] if batch else 0.)
-            if not batch or batch[0][1] < self.stop_below: return
+            self.expected_bits_.append(batch[0][1] if batch else 0.0)
+            if not batch or batch[0][1] < self.stop_below:
+                return
             self.batch_ = [q for q, _ in batch]
             news = []
             for q, _ in batch:
                 said = yield q
                 asked.add(q.key if q.kind == "pair" else tuple(sorted(q.items)))
-                if said not in (0, "unsure"): news.append((q.items, said if q.kind == "pair" else _TRIPLE_CODE[said]))
-            for item in news: cloud = self._learn(cloud, answers, item, rng)
-            for _ in range(self.n_moves if news else 0): cloud, _e = ess_step(cloud, rng)
+                if said not in (0, "unsure"):
+                    news.append((q.items, said if q.kind == "pair" else _TRIPLE_CODE[said]))
+            for item in news:
+                cloud = self._learn(cloud, answers, item, rng)
+            for _ in range(self.n_moves if news else 0):
+                cloud, _e = ess_step(cloud, rng)
             self.n_iter_ += 1
 
     def _learn(self, cloud, answers, item, rng):
         "Resample by the chance of the new answer, which is $e^{\\ell_t-\\ell_{t-1}}$."
         answers.append(item)
-        f = grow_forest(answers); B = self._A[f.nodes]
+        f = grow_forest(answers)
+        B = self._A[f.nodes]
         new = cloud._replace(B=B, forest=f).with_scores()
         gain = new.value - cloud.value
-        self.objective_history_.append(self.objective_history_[-1] + float(logsumexp(gain) - math.log(len(gain))))
+        self.objective_history_.append(
+            self.objective_history_[-1] + float(logsumexp(gain) - math.log(len(gain)))
+        )
         keep = systematic(np.exp(gain - gain.max()), rng.random())
-        return new._replace(W=new.W[keep], L=new.L[keep], N=new.N[keep], value=new.value[keep])
+        return new._replace(
+            W=new.W[keep], L=new.L[keep], N=new.N[keep], value=new.value[keep]
+        )
 
 # %% ../nbs/15_bayes_active.ipynb #27b5467c
 class BayesianActiveClustering(_Loop, ActiveLearner):
     "Asks the pair that tells most about a logistic cluster model (thesis, chapter 4)."
+
     method_name = "bayes-active"
-    def __init__(self, n_clusters=2, *,
-        criterion="info", # "info" (4.7), "uncertain" (4.6) or "random"
-        eps=.05, # chance of a wrong answer in the model (4.4)
-        lam=None, # precision of the weights in the prior (4.3); None: d/4, so that a score has deviation 2
-        tau=1., # weight of the entropy in the prior
-        bias=None, # value of the constant column; None: √d/2, so that with lam=None a bias has deviation 1; 0: no bias, as printed
-        n_particles=None, # None: 2dK, at least 50 and at most 300
-        n_moves=5, # elliptical slice steps after each answer
-        questions="pairs", # or "triplets", "both" (extension)
-        seconds=(2.1, 4.05), # what a pair and a triple cost a person; only their ratio matters
-        cycles=False, max_cut=3, # may answers close cycles (extension)? with at most this many rows summed out in a tree
-        batch_size=1, # questions chosen together
-        stop_below=0., # finish when the best question promises fewer bits
-        pool_size=4000, prior_rows=5000, # rows considered for a question; rows in the entropy of the prior (None: all)
-        standardize=True, # scale columns to unit variance first
-        random_state=None):
-        self.n_clusters, self.criterion, self.eps, self.lam, self.tau, self.bias = n_clusters, criterion, eps, lam, tau, bias
-        self.n_particles, self.n_moves, self.questions, self.seconds = n_particles, n_moves, questions, seconds
-        self.cycles, self.max_cut, self.batch_size, self.stop_below = cycles, max_cut, batch_size, stop_below
-        self.pool_size, self.prior_rows, self.standardize, self.random_state = pool_size, prior_rows, standardize, random_state
+
+    def __init__(
+        self,
+        n_clusters=2,
+        *,
+        criterion="info",  # "info" (4.7), "uncertain" (4.6) or "random"
+        eps=0.05,  # chance of a wrong answer in the model (4.4)
+        lam=None,  # precision of the weights in the prior (4.3); None: d/4, so that a score has deviation 2
+        tau=1.0,  # weight of the entropy in the prior
+        bias=None,  # value of the constant column; None: √d/2, so that with lam=None a bias has deviation 1; 0: no bias, as printed
+        n_particles=None,  # None: 2dK, at least 50 and at most 300
+        n_moves=5,  # elliptical slice steps after each answer
+        questions="pairs",  # or "triplets", "both" (extension)
+        seconds=(
+            2.1,
+            4.05,
+        ),  # what a pair and a triple cost a person; only their ratio matters
+        cycles=False,
+        max_cut=3,  # may answers close cycles (extension)? with at most this many rows summed out in a tree
+        batch_size=1,  # questions chosen together
+        stop_below=0.0,  # finish when the best question promises fewer bits
+        pool_size=4000,
+        prior_rows=5000,  # rows considered for a question; rows in the entropy of the prior (None: all)
+        standardize=True,  # scale columns to unit variance first
+        random_state=None,
+    ):
+        self.n_clusters, self.criterion, self.eps, self.lam, self.tau, self.bias = (
+            n_clusters,
+            criterion,
+            eps,
+            lam,
+            tau,
+            bias,
+        )
+        self.n_particles, self.n_moves, self.questions, self.seconds = (
+            n_particles,
+            n_moves,
+            questions,
+            seconds,
+        )
+        self.cycles, self.max_cut, self.batch_size, self.stop_below = (
+            cycles,
+            max_cut,
+            batch_size,
+            stop_below,
+        )
+        self.pool_size, self.prior_rows, self.standardize, self.random_state = (
+            pool_size,
+            prior_rows,
+            standardize,
+            random_state,
+        )

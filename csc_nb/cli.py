@@ -16,90 +16,152 @@ from .constraints import Constraints, as_constraints
 # %% ../nbs/33_cli.ipynb #1111f328
 class Table:
     "A CSV file: ids, column names, numbers."
-    def __init__(self, ids, names, X): self.ids, self.names, self.X = ids, names, X
+
+    def __init__(self, ids, names, X):
+        self.ids, self.names, self.X = ids, names, X
+
 
 def _number(s):
-    try: return float(s) if s.strip() else np.nan
-    except ValueError: return None
+    try:
+        return float(s) if s.strip() else np.nan
+    except ValueError:
+        return None
+
 
 def read_table(
-    path, # CSV file
-    id=None, # column with ids
-    columns=None, # columns to use; default: all but the id
-)->Table:
+    path,  # CSV file
+    id=None,  # column with ids
+    columns=None,  # columns to use; default: all but the id
+) -> Table:
     "Rows of a CSV file, with ids and names."
-    with open(path, newline="", encoding="utf-8-sig") as f: rows = [r for r in csv.reader(f) if r]
-    if not rows: raise ValueError(f"{path} is empty.")
+    with open(path, newline="", encoding="utf-8-sig") as f:
+        rows = [r for r in csv.reader(f) if r]
+    if not rows:
+        raise ValueError(f"{path} is empty.")
     header = any(_number(s) is None for s in rows[0]) and any(s.strip() for s in rows[0])
     names = rows.pop(0) if header else [f"column {j}" for j in range(len(rows[0]))]
     ragged = [i for i, r in enumerate(rows) if len(r) != len(names)]
-    if ragged: raise ValueError(f"{len(ragged)} rows of {path} do not have {len(names)} fields: first is line {ragged[0]+1+header} with {len(rows[ragged[0]])}.")
+    if ragged:
+        raise ValueError(
+            f"{len(ragged)} rows of {path} do not have {len(names)} fields: first is line {ragged[0] + 1 + header} with {len(rows[ragged[0]])}."
+        )
     for c in [id, *(columns or [])]:
-        if c is not None and c not in names: raise ValueError(f"No column {c!r} in {path}. It has: {', '.join(names[:12])}.")
-    if id is None and names[0].strip().lower() in ("id", "name", "key"): id = names[0]
-    use = [names.index(c) for c in columns] if columns else [j for j, c in enumerate(names) if c != id]
+        if c is not None and c not in names:
+            raise ValueError(f"No column {c!r} in {path}. It has: {', '.join(names[:12])}.")
+    if id is None and names[0].strip().lower() in ("id", "name", "key"):
+        id = names[0]
+    use = (
+        [names.index(c) for c in columns]
+        if columns
+        else [j for j, c in enumerate(names) if c != id]
+    )
     text = [names[j] for j in use if any(_number(r[j]) is None for r in rows)]
-    if text: raise ValueError(f"{len(text)} columns of {path} are not numbers: {', '.join(text[:5])}. Name the id column with --id, or choose others with --columns {','.join(names[j] for j in use if names[j] not in text)}.")
+    if text:
+        raise ValueError(
+            f"{len(text)} columns of {path} are not numbers: {', '.join(text[:5])}. Name the id column with --id, or choose others with --columns {','.join(names[j] for j in use if names[j] not in text)}."
+        )
     ids = None if id is None else [r[names.index(id)] for r in rows]
     if ids and len(set(ids)) < len(ids):
         twice = next(x for x in ids if ids.count(x) > 1)
-        raise ValueError(f"{len(ids)-len(set(ids))} ids in column {id!r} occur twice: first is {twice!r}. Ids must name one row each.")
-    return Table(ids, [names[j] for j in use], np.array([[_number(r[j]) for j in use] for r in rows], float).reshape(len(rows), len(use)))
+        raise ValueError(
+            f"{len(ids) - len(set(ids))} ids in column {id!r} occur twice: first is {twice!r}. Ids must name one row each."
+        )
+    return Table(
+        ids,
+        [names[j] for j in use],
+        np.array([[_number(r[j]) for j in use] for r in rows], float).reshape(
+            len(rows), len(use)
+        ),
+    )
 
 # %% ../nbs/33_cli.ipynb #3423a904
 def parse_settings(
-    text, # ["lam=3", "divergence=kl"]
-    cls, # estimator class
-)->dict: # constructor parameters
+    text,  # ["lam=3", "divergence=kl"]
+    cls,  # estimator class
+) -> dict:  # constructor parameters
     "`--set name=value` as parameters of the method, unknown names refused."
     known, out = list(inspect.signature(cls.__init__).parameters)[1:], {}
     for s in text:
         key, sep, value = s.partition("=")
-        if not sep or key not in known: raise ValueError(f"--set {s}: {cls.method_name} knows {', '.join(known)}; write e.g. --set {known[0]}=1.")
-        try: out[key] = literal_eval(value)
-        except (ValueError, SyntaxError): out[key] = value
+        if not sep or key not in known:
+            raise ValueError(
+                f"--set {s}: {cls.method_name} knows {', '.join(known)}; write e.g. --set {known[0]}=1."
+            )
+        try:
+            out[key] = literal_eval(value)
+        except (ValueError, SyntaxError):
+            out[key] = value
     return out
 
+
 def summary(
-    labels, # cluster of each row
-    c:Constraints, # answers in row numbers
-    names, # id of each row
-    est=None, # fitted estimator; its `suspects_` are listed
-)->str:
+    labels,  # cluster of each row
+    c: Constraints,  # answers in row numbers
+    names,  # id of each row
+    est=None,  # fitted estimator; its `suspects_` are listed
+) -> str:
     "Sizes, links kept and broken, suspected wrong answers."
     sizes = np.bincount(labels)
-    lines = [f"{len(labels)} rows in {len(sizes)} clusters: sizes {', '.join(map(str, sorted(sizes, reverse=True)[:20]))}{' …' if len(sizes) > 20 else ''}"]
-    if c.empty: return lines[0]
+    lines = [
+        f"{len(labels)} rows in {len(sizes)} clusters: sizes {', '.join(map(str, sorted(sizes, reverse=True)[:20]))}{' …' if len(sizes) > 20 else ''}"
+    ]
+    if c.empty:
+        return lines[0]
     same, v = labels[c.a] == labels[c.b], c.value
     for word, sign, kept in (("must-links", 1, same), ("cannot-links", -1, ~same)):
-        lines.append(f"{word}: {int((kept & (v == sign)).sum())} kept, {int((~kept & (v == sign)).sum())} broken")
+        lines.append(
+            f"{word}: {int((kept & (v == sign)).sum())} kept, {int((~kept & (v == sign)).sum())} broken"
+        )
     bad = np.where(v > 0, ~same, same) & (v != 0)
     sus = np.asarray(getattr(est, "suspects_", np.c_[c.a, c.b, v][bad])).tolist()
     word = {1: "same", -1: "different"}
-    lines.append(f"suspected wrong answers: {len(sus)}" + "".join(f"\n  {names[i]} – {names[j]}: answered {word[int(a)]!r}" for i, j, a in sus[:10])
-                 + (f"\n  … and {len(sus)-10} more" if len(sus) > 10 else ""))
+    lines.append(
+        f"suspected wrong answers: {len(sus)}"
+        + "".join(
+            f"\n  {names[i]} – {names[j]}: answered {word[int(a)]!r}"
+            for i, j, a in sus[:10]
+        )
+        + (f"\n  … and {len(sus) - 10} more" if len(sus) > 10 else "")
+    )
     return "\n".join(lines)
 
 # %% ../nbs/33_cli.ipynb #8ef15e6c
 def read_pairs(path):
     "Answers from a CSV file; a mistake in it is reported with the file's name."
-    if path is None: return None
-    try: return Constraints.from_csv(path)
-    except ValueError as e: raise ValueError(e if str(path) in str(e) else f"{path}: {e}") from None
+    if path is None:
+        return None
+    try:
+        return Constraints.from_csv(path)
+    except ValueError as e:
+        raise ValueError(e if str(path) in str(e) else f"{path}: {e}") from None
+
 
 def cluster(args):
     "`csc-nb cluster`: labels of a table, from its rows and answers about pairs."
     from sklearn.preprocessing import StandardScaler
     from csc_nb.demo import atomic_write
     from csc_nb.estimators import ConstrainedClusterer, methods
-    known = {k: c for k, c in methods(takes="pairs").items() if issubclass(c, ConstrainedClusterer)}
-    if args.method not in known: raise ValueError(f"No method {args.method!r} for a table and a list of pairs. Known: {', '.join(known)}.")
+
+    known = {
+        k: c
+        for k, c in methods(takes="pairs").items()
+        if issubclass(c, ConstrainedClusterer)
+    }
+    if args.method not in known:
+        raise ValueError(
+            f"No method {args.method!r} for a table and a list of pairs. Known: {', '.join(known)}."
+        )
     t = read_table(args.data, args.id, args.columns.split(",") if args.columns else None)
     cls, given = known[args.method], parse_settings(args.set, known[args.method])
     params = inspect.signature(cls.__init__).parameters
-    if args.n_clusters is not None: given.setdefault("n_clusters", args.n_clusters)
-    if "random_state" in params: given.setdefault("random_state", args.seed)
-    if "n_clusters" in given and "n_clusters" not in params: raise ValueError(f"{args.method} finds the number of clusters itself; leave --n-clusters out.")
+    if args.n_clusters is not None:
+        given.setdefault("n_clusters", args.n_clusters)
+    if "random_state" in params:
+        given.setdefault("random_state", args.seed)
+    if "n_clusters" in given and "n_clusters" not in params:
+        raise ValueError(
+            f"{args.method} finds the number of clusters itself; leave --n-clusters out."
+        )
     est = cls(**given)
     c = as_constraints(read_pairs(args.pairs), n_samples=len(t.X), sample_id=t.ids)
     _refuse_gaps(t, args.data)
@@ -112,107 +174,215 @@ def cluster(args):
 # %% ../nbs/33_cli.ipynb #51fbea26
 def _refuse_gaps(t, path):
     gaps = [n for n, col in zip(t.names, t.X.T) if not np.isfinite(col).all()]
-    if gaps: raise ValueError(f"{len(gaps)} columns of {path} have missing or infinite cells: {', '.join(gaps[:5])}. Fill them, or choose others with --columns.")
+    if gaps:
+        raise ValueError(
+            f"{len(gaps)} columns of {path} have missing or infinite cells: {', '.join(gaps[:5])}. Fill them, or choose others with --columns."
+        )
+
 
 def labels_csv(
-    names, # id of each row
-    labels, # cluster of each row
-    head="row", # name of the id column
-)->str:
+    names,  # id of each row
+    labels,  # cluster of each row
+    head="row",  # name of the id column
+) -> str:
     "Two columns: id and cluster."
     f = io.StringIO()
-    w = csv.writer(f, lineterminator="\n"); w.writerow([head, "cluster"]); w.writerows(zip(names, map(int, labels)))
+    w = csv.writer(f, lineterminator="\n")
+    w.writerow([head, "cluster"])
+    w.writerows(zip(names, map(int, labels)))
     return f.getvalue()
 
 # %% ../nbs/33_cli.ipynb #bd35f9fc
 def list_methods(args=None):
     "`csc-nb methods`: every method, the side information it takes, and what it is."
     from csc_nb.estimators import methods
+
     known = methods()
-    w, u = (max(map(len, col)) + 2 for col in (known, ["takes", *(", ".join(c.side_information) for c in known.values())]))
+    w, u = (
+        max(map(len, col)) + 2
+        for col in (
+            known,
+            ["takes", *(", ".join(c.side_information) for c in known.values())],
+        )
+    )
     print(f"{'method':{w}}{'takes':{u}}what it is")
-    for k, c in known.items(): print(f"{k:{w}}{', '.join(c.side_information):{u}}{(c.__doc__ or '').strip().splitlines()[0]}")
+    for k, c in known.items():
+        print(
+            f"{k:{w}}{', '.join(c.side_information):{u}}{(c.__doc__ or '').strip().splitlines()[0]}"
+        )
 
 # %% ../nbs/33_cli.ipynb #5eee9002
 def run_sweep(args):
     "`csc-nb sweep`: run the open tasks of a grid; print the table, what failed, and where the rows are."
     from csc_nb.sweeps import cost_path, read_config, sweep
+
     conf = read_config(args.config)
-    if args.out: conf["out"] = Path(args.out)
+    if args.out:
+        conf["out"] = Path(args.out)
     if args.seeds:
-        try: conf["seeds"] = [int(s) for s in args.seeds.split(",")]
-        except ValueError: raise ValueError(f"--seeds {args.seeds}: write whole numbers with commas, such as 0,1,2.") from None
+        try:
+            conf["seeds"] = [int(s) for s in args.seeds.split(",")]
+        except ValueError:
+            raise ValueError(
+                f"--seeds {args.seeds}: write whole numbers with commas, such as 0,1,2."
+            ) from None
     study = sweep(**conf, n_jobs=args.jobs, seconds=args.seconds, progress=not args.quiet)
     print(study.table(study.metrics()[0]) if len(study) else "no row yet")
-    for (m, status), (n, msg) in study.troubles().items(): print(f"{m}: {n} {status}; first: {msg[:160]}")
-    print(f"{len(study)} rows in {conf['out']}; times and memory in {cost_path(conf['out'])}")
+    for (m, status), (n, msg) in study.troubles().items():
+        print(f"{m}: {n} {status}; first: {msg[:160]}")
+    print(
+        f"{len(study)} rows in {conf['out']}; times and memory in {cost_path(conf['out'])}"
+    )
 
 # %% ../nbs/33_cli.ipynb #a5c1e0f2
 def _ask_arguments(c):
-    c.add_argument("table", help="CSV file, one row per item"); c.add_argument("--id", help="column with ids"); c.add_argument("--show", help="columns to show, with commas; default: all")
-    c.add_argument("--learner", default="ncobras", help="who chooses the questions (see csc-nb methods)"); c.add_argument("--n-clusters", type=int)
-    c.add_argument("--questions", help="CSV file with a fixed list of pairs (triples) of ids"); c.add_argument("--triplets", action="store_true", help="ask for the odd one of three")
-    c.add_argument("--annotator", default="", help="who answers"); c.add_argument("--log", help="where answers are saved; default TABLE.jsonl or TABLE.ANNOTATOR.jsonl")
-    c.add_argument("--goal", type=int, help="number of answers planned"); c.add_argument("--out", help="clusters as CSV; default TABLE.clusters.csv")
-    c.add_argument("--port", type=int); c.add_argument("--no-browser", action="store_true"); c.add_argument("--seed", type=int, default=0); c.set_defaults(run=ask)
+    c.add_argument("table", help="CSV file, one row per item")
+    c.add_argument("--id", help="column with ids")
+    c.add_argument("--show", help="columns to show, with commas; default: all")
+    c.add_argument(
+        "--learner",
+        default="ncobras",
+        help="who chooses the questions (see csc-nb methods)",
+    )
+    c.add_argument("--n-clusters", type=int)
+    c.add_argument(
+        "--questions", help="CSV file with a fixed list of pairs (triples) of ids"
+    )
+    c.add_argument("--triplets", action="store_true", help="ask for the odd one of three")
+    c.add_argument("--annotator", default="", help="who answers")
+    c.add_argument(
+        "--log",
+        help="where answers are saved; default TABLE.jsonl or TABLE.ANNOTATOR.jsonl",
+    )
+    c.add_argument("--goal", type=int, help="number of answers planned")
+    c.add_argument("--out", help="clusters as CSV; default TABLE.clusters.csv")
+    c.add_argument("--port", type=int)
+    c.add_argument("--no-browser", action="store_true")
+    c.add_argument("--seed", type=int, default=0)
+    c.set_defaults(run=ask)
+
 
 def ask_settings(args):
     "The settings of a page, with whole paths."
     stem = Path(args.table).stem + (f".{args.annotator}" if args.annotator else "")
-    if any(ch in args.annotator for ch in "/\\\0"): raise ValueError(f"--annotator {args.annotator}: a name without slashes, please.")
+    if any(ch in args.annotator for ch in "/\\\0"):
+        raise ValueError(f"--annotator {args.annotator}: a name without slashes, please.")
     full = lambda p: str(Path(p).absolute())
-    return dict(table=full(args.table), id=args.id, show=args.show.split(",") if args.show else None, learner=args.learner, n_clusters=args.n_clusters, triplets=args.triplets, goal=args.goal,
-                questions=full(args.questions) if args.questions else None, log=full(args.log or f"{stem}.jsonl"), annotator=args.annotator, out=full(args.out or f"{stem}.clusters.csv"), seed=args.seed)
+    return dict(
+        table=full(args.table),
+        id=args.id,
+        show=args.show.split(",") if args.show else None,
+        learner=args.learner,
+        n_clusters=args.n_clusters,
+        triplets=args.triplets,
+        goal=args.goal,
+        questions=full(args.questions) if args.questions else None,
+        log=full(args.log or f"{stem}.jsonl"),
+        annotator=args.annotator,
+        out=full(args.out or f"{stem}.clusters.csv"),
+        seed=args.seed,
+    )
+
 
 def ask(args):
     "`csc-nb ask`: a person answers questions about the rows of a CSV file, on a page of this machine."
     import signal, time, webbrowser
     from csc_nb.labelling_view import Site, make_session
+
     settings = ask_settings(args)
-    try: make_session(**settings).close() # mistakes are reported here, before a page opens
-    except RuntimeError as e: raise ValueError(str(e)) from None
-    for s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.default_int_handler) # also where a shell told us to ignore Ctrl-C
+    try:
+        make_session(**settings).close()  # mistakes are reported here, before a page opens
+    except RuntimeError as e:
+        raise ValueError(str(e)) from None
+    for s in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(
+            s, signal.default_int_handler
+        )  # also where a shell told us to ignore Ctrl-C
     try:
         with Site(settings, args.port) as site:
-            print(f"Open {site.url}\nThe page works on this machine only; nothing leaves it. Ctrl-C ends it.", flush=True)
-            if not args.no_browser: webbrowser.open(site.url)
-            while site.proc.poll() is None: time.sleep(.5)
-    except KeyboardInterrupt: pass
-    s = make_session(**settings, wait=15.)
-    print(f"\n{s!r}\nclusters written to {s.to_csv()}\nanswers are in {s.log}; the same command continues")
+            print(
+                f"Open {site.url}\nThe page works on this machine only; nothing leaves it. Ctrl-C ends it.",
+                flush=True,
+            )
+            if not args.no_browser:
+                webbrowser.open(site.url)
+            while site.proc.poll() is None:
+                time.sleep(0.5)
+    except KeyboardInterrupt:
+        pass
+    s = make_session(**settings, wait=15.0)
+    print(
+        f"\n{s!r}\nclusters written to {s.to_csv()}\nanswers are in {s.log}; the same command continues"
+    )
     s.close()
 
 # %% ../nbs/33_cli.ipynb #fe77ca66
 def parser():
     "The arguments of `csc-nb`."
-    p = argparse.ArgumentParser(prog="csc-nb", description="Cluster with imperfect human help.")
+    p = argparse.ArgumentParser(
+        prog="csc-nb", description="Cluster with imperfect human help."
+    )
     sub = p.add_subparsers(required=True, metavar="COMMAND")
-    d = sub.add_parser("demo", help="methods side by side as answers get worse (one minute)")
-    d.add_argument("--out", default="demo_out"); d.add_argument("--repeats", type=int, default=2); d.add_argument("--seed", type=int, default=0)
-    d.add_argument("--jobs", type=int, default=2, help="workers"); d.set_defaults(run=run_demo)
+    d = sub.add_parser(
+        "demo", help="methods side by side as answers get worse (one minute)"
+    )
+    d.add_argument("--out", default="demo_out")
+    d.add_argument("--repeats", type=int, default=2)
+    d.add_argument("--seed", type=int, default=0)
+    d.add_argument("--jobs", type=int, default=2, help="workers")
+    d.set_defaults(run=run_demo)
     c = sub.add_parser("cluster", help="cluster the rows of a CSV file")
-    c.add_argument("data", help="CSV file, one row per item"); c.add_argument("--pairs", help="CSV file of answers: two ids (or row numbers from 0) and same/different")
-    c.add_argument("--method", default="rdp-means"); c.add_argument("--n-clusters", type=int); c.add_argument("--id", help="column with ids")
-    c.add_argument("--columns", help="columns to use, with commas"); c.add_argument("--raw", action="store_true", help="do not standardise")
-    c.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the method"); c.add_argument("--seed", type=int, default=0)
-    c.add_argument("--out", default="labels.csv"); c.set_defaults(run=cluster)
-    _ask_arguments(sub.add_parser("ask", help="label a table on a web page of this machine"))
+    c.add_argument("data", help="CSV file, one row per item")
+    c.add_argument(
+        "--pairs",
+        help="CSV file of answers: two ids (or row numbers from 0) and same/different",
+    )
+    c.add_argument("--method", default="rdp-means")
+    c.add_argument("--n-clusters", type=int)
+    c.add_argument("--id", help="column with ids")
+    c.add_argument("--columns", help="columns to use, with commas")
+    c.add_argument("--raw", action="store_true", help="do not standardise")
+    c.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a parameter of the method",
+    )
+    c.add_argument("--seed", type=int, default=0)
+    c.add_argument("--out", default="labels.csv")
+    c.set_defaults(run=cluster)
+    _ask_arguments(
+        sub.add_parser("ask", help="label a table on a web page of this machine")
+    )
     sub.add_parser("methods", help="list the methods").set_defaults(run=list_methods)
-    s = sub.add_parser("sweep", help="run a grid of experiments; killed or stopped, the same command goes on")
-    s.add_argument("config", help="TOML file"); s.add_argument("--out", help="result file; default: the one that the configuration names")
-    s.add_argument("--seeds", help="only these, with commas"); s.add_argument("--jobs", type=int, default=1, help="worker processes")
-    s.add_argument("--seconds", type=float, help="start no task after this time"); s.add_argument("--quiet", action="store_true", help="no progress bar")
+    s = sub.add_parser(
+        "sweep",
+        help="run a grid of experiments; killed or stopped, the same command goes on",
+    )
+    s.add_argument("config", help="TOML file")
+    s.add_argument(
+        "--out", help="result file; default: the one that the configuration names"
+    )
+    s.add_argument("--seeds", help="only these, with commas")
+    s.add_argument("--jobs", type=int, default=1, help="worker processes")
+    s.add_argument("--seconds", type=float, help="start no task after this time")
+    s.add_argument("--quiet", action="store_true", help="no progress bar")
     s.set_defaults(run=run_sweep)
     return p
 
+
 def run_demo(args):
     from csc_nb.demo import demo
+
     demo(out=args.out, repeats=args.repeats, n_jobs=args.jobs, random_state=args.seed)
+
 
 def main(argv=None):
     "Entry point of `csc-nb`; returns the exit status."
     args = parser().parse_args(argv)
-    try: args.run(args)
+    try:
+        args.run(args)
     except (ValueError, OSError) as e:
         print(f"csc-nb: {e}", file=sys.stderr)
         return 2

@@ -17,26 +17,30 @@ from .oracles import ActiveLearner, Pair
 # %% ../nbs/16_cobras.ipynb #436f53b7
 class SuperInstance(NamedTuple):
     "Rows that are taken to belong together."
-    rows: np.ndarray # all of them
-    askable: np.ndarray # those which may be asked about
-    centre: np.ndarray # mean; for precomputed distances the number of the medoid
-    rep: int # the row that speaks for all
+
+    rows: np.ndarray  # all of them
+    askable: np.ndarray  # those which may be asked about
+    centre: np.ndarray  # mean; for precomputed distances the number of the medoid
+    rep: int  # the row that speaks for all
 
 # %% ../nbs/16_cobras.ipynb #53f868b1
 @njit(cache=True)
 def _nearest(Z, C, lab, dist):
     "Nearest centre of every row; returns the inertia and whether anything moved."
-    total, moved = 0., False
+    total, moved = 0.0, False
     for i in range(len(Z)):
         best, b = np.inf, 0
         for c in range(len(C)):
-            s = 0.
+            s = 0.0
             for j in range(Z.shape[1]):
                 t = Z[i, j] - C[c, j]
-                s += t*t
-                if s >= best: break
-            if s < best: best, b = s, c
-        if lab[i] != b: lab[i], moved = b, True
+                s += t * t
+                if s >= best:
+                    break
+            if s < best:
+                best, b = s, c
+        if lab[i] != b:
+            lab[i], moved = b, True
         dist[i] = best
         total += best
     return total, moved
@@ -47,17 +51,19 @@ def _plus_plus(Z, k, u):
     "k-means++ centres, driven by the uniform numbers `u`."
     n = len(Z)
     C, d = np.empty((k, Z.shape[1])), np.full(n, np.inf)
-    i = min(int(u[0]*n), n-1)
+    i = min(int(u[0] * n), n - 1)
     for c in range(k):
         C[c] = Z[i]
-        for r in range(n): d[r] = min(d[r], ((Z[r] - Z[i])**2).sum())
+        for r in range(n):
+            d[r] = min(d[r], ((Z[r] - Z[i]) ** 2).sum())
         total = d.sum()
-        if c+1 < k:
-            t, i, s = u[c+1]*total, 0, d[0]
-            while s <= t and i < n-1:
+        if c + 1 < k:
+            t, i, s = u[c + 1] * total, 0, d[0]
+            while s <= t and i < n - 1:
                 i += 1
                 s += d[i]
     return C
+
 
 @njit(cache=True)
 def _kmeans(Z, k, U, max_iter):
@@ -73,124 +79,182 @@ def _kmeans(Z, k, U, max_iter):
                 size[lab[i]] += 1
                 S[lab[i]] += Z[i]
             for c in range(k):
-                if size[c]: C[c] = S[c]/size[c]
+                if size[c]:
+                    C[c] = S[c] / size[c]
             total, moved = _nearest(Z, C, lab, dist)
-            if not moved: break
-        if total < best - 1e-12: best, keep = total, lab
+            if not moved:
+                break
+        if total < best - 1e-12:
+            best, keep = total, lab
     return keep
 
 # %% ../nbs/16_cobras.ipynb #fc91bf36
 def _first(d):
     "Place of the smallest: the first of those that only rounding tells apart (two rows are equally far from their mean)."
-    return int(np.argmax(d <= d.min()*(1 + 1e-9)))
+    return int(np.argmax(d <= d.min() * (1 + 1e-9)))
+
 
 class VectorSpace:
     "Rows are vectors: k-means cuts, means are centres."
-    def __init__(self, X, n_init=10): self.X, self.n_init = np.ascontiguousarray(X, dtype=np.float64), n_init
+
+    def __init__(self, X, n_init=10):
+        self.X, self.n_init = np.ascontiguousarray(X, dtype=np.float64), n_init
+
     def cut(self, rows, k, rng):
         "Part of every row, at most `k` parts."
-        if len(rows) <= k: return np.arange(len(rows))
+        if len(rows) <= k:
+            return np.arange(len(rows))
         return _kmeans(self.X[rows], k, rng.random((self.n_init, k)), 100)
+
     def make(self, rows, may_ask):
         "A super-instance; `rep` is -1 when none of its rows may be asked about."
-        Z = self.X[rows]; centre = Z.mean(0); ok = may_ask[rows]
-        d = np.where(ok, ((Z - centre)**2).sum(1), np.inf)
-        return SuperInstance(rows, rows[ok], centre, int(rows[_first(d)]) if ok.any() else -1)
-    def distance(self, s, t): return float(np.sqrt(((s.centre - t.centre)**2).sum()))
+        Z = self.X[rows]
+        centre = Z.mean(0)
+        ok = may_ask[rows]
+        d = np.where(ok, ((Z - centre) ** 2).sum(1), np.inf)
+        return SuperInstance(
+            rows, rows[ok], centre, int(rows[_first(d)]) if ok.any() else -1
+        )
+
+    def distance(self, s, t):
+        return float(np.sqrt(((s.centre - t.centre) ** 2).sum()))
+
     def far(self, rows, sis):
         "`(rows, sis)` distances to centres."
         return cdist(self.X[rows], np.array([s.centre for s in sis]))
-    def spread(self, s): return float(((self.X[s.rows] - s.centre)**2).sum())
+
+    def spread(self, s):
+        return float(((self.X[s.rows] - s.centre) ** 2).sum())
 
 # %% ../nbs/16_cobras.ipynb #847e7f94
 def k_medoids(
-    D:np.ndarray, # `(n, n)` distances
-    k:int, # number of parts
-    u:np.ndarray, # `(starts, k)` uniform numbers
-    max_iter:int=100,
-)->np.ndarray: # `(n,)` part of every row
+    D: np.ndarray,  # `(n, n)` distances
+    k: int,  # number of parts
+    u: np.ndarray,  # `(starts, k)` uniform numbers
+    max_iter: int = 100,
+) -> np.ndarray:  # `(n,)` part of every row
     "Alternating k-medoids from several ++-starts."
     n, best, keep = len(D), np.inf, None
     for row in u:
-        med = [min(int(row[0]*n), n-1)]
+        med = [min(int(row[0] * n), n - 1)]
         for v in row[1:]:
-            cum = np.cumsum(D[med].min(0)**2)
-            med.append(min(int(np.searchsorted(cum, v*cum[-1], side="right")), n-1))
+            cum = np.cumsum(D[med].min(0) ** 2)
+            med.append(min(int(np.searchsorted(cum, v * cum[-1], side="right")), n - 1))
         med = np.unique(med)
         for _ in range(max_iter):
             lab = D[med].argmin(0)
             members = [np.flatnonzero(lab == c) for c in range(len(med))]
             new = np.array([m[D[np.ix_(m, m)].sum(0).argmin()] for m in members if len(m)])
-            if np.array_equal(new, med): break
+            if np.array_equal(new, med):
+                break
             med = new
         lab, total = D[med].argmin(0), D[med].min(0).sum()
-        if total < best - 1e-12: best, keep = total, lab
+        if total < best - 1e-12:
+            best, keep = total, lab
     return keep
 
 # %% ../nbs/16_cobras.ipynb #379bbf90
 class DistanceSpace:
     "Only distances are known: k-medoids cuts, medoids are centres."
-    def __init__(self, D, n_init=10): self.D, self.n_init = np.asarray(D), n_init
+
+    def __init__(self, D, n_init=10):
+        self.D, self.n_init = np.asarray(D), n_init
+
     def cut(self, rows, k, rng):
         "Part of every row, at most `k` parts."
-        if len(rows) <= k: return np.arange(len(rows))
+        if len(rows) <= k:
+            return np.arange(len(rows))
         return k_medoids(self.D[np.ix_(rows, rows)], k, rng.random((self.n_init, k)))
+
     def make(self, rows, may_ask):
         "A super-instance around the medoid."
-        far = self.D[np.ix_(rows, rows)].sum(0); ok = may_ask[rows]; m = rows[far.argmin()]
-        return SuperInstance(rows, rows[ok], np.array([m]), int(rows[np.argmin(np.where(ok, self.D[m, rows], np.inf))]) if ok.any() else -1)
-    def distance(self, s, t): return float(self.D[s.centre[0], t.centre[0]])
+        far = self.D[np.ix_(rows, rows)].sum(0)
+        ok = may_ask[rows]
+        m = rows[far.argmin()]
+        return SuperInstance(
+            rows,
+            rows[ok],
+            np.array([m]),
+            int(rows[np.argmin(np.where(ok, self.D[m, rows], np.inf))]) if ok.any() else -1,
+        )
+
+    def distance(self, s, t):
+        return float(self.D[s.centre[0], t.centre[0]])
+
     def far(self, rows, sis):
         "`(rows, sis)` distances to medoids."
         return self.D[np.ix_(rows, [s.centre[0] for s in sis])]
-    def spread(self, s): return float(self.D[s.centre[0], s.rows].sum())
+
+    def spread(self, s):
+        return float(self.D[s.centre[0], s.rows].sum())
 
 # %% ../nbs/16_cobras.ipynb #d9185772
 def split(
-    space, # `VectorSpace` or `DistanceSpace`
-    s:SuperInstance, # to be cut
-    k:int, # into so many parts, or fewer
-    may_ask:np.ndarray, # `(n,)` bool
-    rng, # NumPy generator
-    keep:bool=False, # the old representative goes on speaking for its part, if it is central there
-)->list: # super-instances, each with a representative
+    space,  # `VectorSpace` or `DistanceSpace`
+    s: SuperInstance,  # to be cut
+    k: int,  # into so many parts, or fewer
+    may_ask: np.ndarray,  # `(n,)` bool
+    rng,  # NumPy generator
+    keep: bool = False,  # the old representative goes on speaking for its part, if it is central there
+) -> list:  # super-instances, each with a representative
     "Cut a super-instance; mute parts join the nearest one that can speak."
     lab = space.cut(s.rows, k, rng)
     parts = [space.make(s.rows[lab == c], may_ask) for c in np.unique(lab)]
     able = [p for p in parts if p.rep >= 0]
     home = {i: [p.rows] for i, p in enumerate(able)}
     for p in parts:
-        if p.rep < 0: home[int(np.argmin([space.distance(p, q) for q in able]))].append(p.rows)
-    parts = [p if len(home[i]) == 1 else space.make(np.sort(np.concatenate(home[i])), may_ask) for i, p in enumerate(able)]
-    return [p._replace(rep=s.rep) if keep and _central(space, p, s.rep) else p for p in parts]
+        if p.rep < 0:
+            home[int(np.argmin([space.distance(p, q) for q in able]))].append(p.rows)
+    parts = [
+        p if len(home[i]) == 1 else space.make(np.sort(np.concatenate(home[i])), may_ask)
+        for i, p in enumerate(able)
+    ]
+    return [
+        p._replace(rep=s.rep) if keep and _central(space, p, s.rep) else p for p in parts
+    ]
+
 
 def _central(space, part, row):
     "Is `row` in the part, and no farther from its centre than half of the rows?"
-    return bool((part.rows == row).any()) and space.far(np.array([row]), [part])[0, 0] <= np.median(space.far(part.rows, [part]))*(1 + 1e-9)
+    return bool((part.rows == row).any()) and space.far(np.array([row]), [part])[
+        0, 0
+    ] <= np.median(space.far(part.rows, [part])) * (1 + 1e-9)
 
 # %% ../nbs/16_cobras.ipynb #7ae67500
 def asking(known):
     "A generator function that answers a pair from `known`, or asks and remembers."
+
     def ask(i, j):
         key = (i, j) if i < j else (j, i)
-        if key not in known: known[key] = yield Pair(*key)
+        if key not in known:
+            known[key] = yield Pair(*key)
         return known[key]
+
     return ask
 
+
 def split_level(
-    space, s:SuperInstance, may_ask, ask, rng, keep=False, # as in `split`; `ask(i, j)` is a generator
-): # returns the number of parts
+    space,
+    s: SuperInstance,
+    may_ask,
+    ask,
+    rng,
+    keep=False,  # as in `split`; `ask(i, j)` is a generator
+):  # returns the number of parts
     "Into how many parts to cut `s`: a generator that asks."
     size, level = len(s.rows), 0
     while True:
         halves = split(space, s, 2, may_ask, rng, keep)
-        if len(halves) < 2: break
-        if (yield from ask(halves[0].rep, halves[1].rep)) != -1: break
+        if len(halves) < 2:
+            break
+        if (yield from ask(halves[0].rep, halves[1].rep)) != -1:
+            break
         level += 1
         rest = [h for h in halves if len(h.askable) >= 2]
-        if not rest: break
+        if not rest:
+            break
         s = min(rest, key=lambda h: len(h.rows))
-    return min(size, 2**max(level, 1))
+    return min(size, 2 ** max(level, 1))
 
 # %% ../nbs/16_cobras.ipynb #d26dfbdb
 @njit(cache=True)
@@ -216,25 +280,30 @@ def answer_table(reps, known):
             V[s, t] = V[t, s] = v if v else 2
     return V
 
+
 def open_pairs(clusters, D, V):
     "Pairs of clusters that may still be joined, nearest first, with those joined for free marked."
     lab = np.empty(len(V), np.int64)
-    for c, members in enumerate(clusters): lab[members] = c
+    for c, members in enumerate(clusters):
+        lab[members] = c
     near, no, yes = _cluster_table(lab, D, V, len(clusters))
     a, b = np.triu_indices(len(clusters), 1)
     keep = no[a, b] == 0
     a, b = a[keep], b[keep]
-    return [(int(a[r]), int(b[r]), bool(yes[a[r], b[r]])) for r in np.argsort(near[a, b], kind="stable")]
+    return [
+        (int(a[r]), int(b[r]), bool(yes[a[r], b[r]]))
+        for r in np.argsort(near[a, b], kind="stable")
+    ]
 
 # %% ../nbs/16_cobras.ipynb #af3cf7b1
 def merge(
-    clusters:list, # lists of numbers of super-instances
-    reps:list, # representative of every super-instance
-    D:np.ndarray, # `(S, S)` distances between super-instances
-    known:dict, # answers so far
-    ask, # generator: `ask(i, j)` gives +1, -1 or 0
-    progress=None, # called with the clusters and the table of answers after each answer
-): # returns the joined clusters
+    clusters: list,  # lists of numbers of super-instances
+    reps: list,  # representative of every super-instance
+    D: np.ndarray,  # `(S, S)` distances between super-instances
+    known: dict,  # answers so far
+    ask,  # generator: `ask(i, j)` gives +1, -1 or 0
+    progress=None,  # called with the clusters and the table of answers after each answer
+):  # returns the joined clusters
     "Join clusters until nothing more can be joined: a generator that asks."
     clusters, V = [list(c) for c in clusters], answer_table(reps, known)
     joined = True
@@ -243,39 +312,43 @@ def merge(
         for a, b, free in open_pairs(clusters, D, V):
             s, t = clusters[a][0], clusters[b][0]
             if not free:
-                if V[s, t] == 2: continue
+                if V[s, t] == 2:
+                    continue
                 v = yield from ask(reps[s], reps[t])
                 V[s, t] = V[t, s] = v if v else 2
             if free or v == 1:
                 clusters[a] += clusters.pop(b)
                 joined = True
-            if progress: progress(clusters, V)
-            if joined: break
+            if progress:
+                progress(clusters, V)
+            if joined:
+                break
     return clusters
 
 # %% ../nbs/16_cobras.ipynb #b61c0de1
 def join_known(
-    clusters:list, # lists of numbers of super-instances
-    V:np.ndarray, # `(S, S)` known answers
-)->list: # clusters
-    "Join all clusters between which only \"same\" is known, without a question."
+    clusters: list,  # lists of numbers of super-instances
+    V: np.ndarray,  # `(S, S)` known answers
+) -> list:  # clusters
+    'Join all clusters between which only "same" is known, without a question.'
     clusters = [list(c) for c in clusters]
     a = 0
     while a < len(clusters):
-        for b in range(a+1, len(clusters)):
+        for b in range(a + 1, len(clusters)):
             between = V[np.ix_(clusters[a], clusters[b])]
             if (between == 1).any() and not (between == -1).any():
-                clusters[a] += clusters.pop(b); a = -1
+                clusters[a] += clusters.pop(b)
+                a = -1
                 break
         a += 1
     return clusters
 
 # %% ../nbs/16_cobras.ipynb #30d56a46
 def provisional(
-    clusters:list, # of an unfinished merge
-    V:np.ndarray, # `(S, S)` known answers
-    before:np.ndarray, # `(S,)` cluster of each super-instance in the last clustering shown
-)->list: # clusters
+    clusters: list,  # of an unfinished merge
+    V: np.ndarray,  # `(S, S)` known answers
+    before: np.ndarray,  # `(S,)` cluster of each super-instance in the last clustering shown
+) -> list:  # clusters
     "Join clusters that were together before and are not known to differ, oldest first."
     groups = []
     for c in clusters:
@@ -283,93 +356,129 @@ def provisional(
             if before[c[0]] == before[g[0]] and not (V[np.ix_(c, g)] == -1).any():
                 g += c
                 break
-        else: groups.append(list(c))
+        else:
+            groups.append(list(c))
     return groups
 
 # %% ../nbs/16_cobras.ipynb #1fdfef9a
 def doubt(space, s, foreign):
     "Rows of super-instance `s`, each counted by how near it is to the `foreign` ones."
     d = space.far(s.rows, [s, *foreign])
-    return float((np.minimum(1, d[:, 0]/np.maximum(d[:, 1:].min(1), 1e-300))**2).sum())
+    return float((np.minimum(1, d[:, 0] / np.maximum(d[:, 1:].min(1), 1e-300)) ** 2).sum())
+
 
 def next_to_split(
-    sis:list, # super-instances
-    failed:set, # representatives of those which cannot be cut
-    space=None, clusters=None, # given: the one with most doubt, not the largest
-): # its number, or `None`
+    sis: list,  # super-instances
+    failed: set,  # representatives of those which cannot be cut
+    space=None,
+    clusters=None,  # given: the one with most doubt, not the largest
+):  # its number, or `None`
     "Which super-instance to cut."
     ok = [s for s, x in enumerate(sis) if len(x.askable) >= 2 and x.rep not in failed]
     ok.sort(key=lambda s: -len(sis[s].rows))
-    if clusters is None or len(clusters) < 2 or not ok: return ok[0] if ok else None
-    home = {s: c for c, members in enumerate(clusters) for s in members}; best, most = None, -1.
+    if clusters is None or len(clusters) < 2 or not ok:
+        return ok[0] if ok else None
+    home = {s: c for c, members in enumerate(clusters) for s in members}
+    best, most = None, -1.0
     for s in ok:
-        if len(sis[s].rows) <= most: break
+        if len(sis[s].rows) <= most:
+            break
         d = doubt(space, sis[s], [x for t, x in enumerate(sis) if home[t] != home[s]])
-        if d > most: best, most = s, d
+        if d > most:
+            best, most = s, d
     return best
+
 
 def centre_distances(space, sis):
     "`(S, S)` distances between the centres of super-instances."
     D = np.zeros((len(sis), len(sis)))
     for s in range(len(sis)):
-        for t in range(s): D[s, t] = D[t, s] = space.distance(sis[s], sis[t])
+        for t in range(s):
+            D[s, t] = D[t, s] = space.distance(sis[s], sis[t])
     return D
+
 
 def spell_out(clusters, sis, n):
     "Cluster of every row."
     lab = np.empty(n, np.int64)
     for c, members in enumerate(clusters):
-        for s in members: lab[sis[s].rows] = c
+        for s in members:
+            lab[sis[s].rows] = c
     return lab
 
 # %% ../nbs/16_cobras.ipynb #23efa189
 class _Start(ActiveLearner):
     "How COBRAS begins."
+
     @classmethod
     def for_comparison(cls, n_clusters, random_state=None):
         "Needs no number of clusters: it only sets the clustering shown before the first merge."
         return cls(n_start=n_clusters, random_state=random_state)
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__(); tags.input_tags.pairwise = self.metric == "precomputed"
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
 
     def _begin(self, space, may_ask, rng):
-        n = len(self._X); whole = space.make(np.arange(n), may_ask)
+        n = len(self._X)
+        whole = space.make(np.arange(n), may_ask)
         self._known, self._failed, self._sis, self._clusters = {}, set(), [whole], [[0]]
-        if self.n_start: self._publish(space.cut(whole.rows, min(int(self.n_start), n), rng))
+        if self.n_start:
+            self._publish(space.cut(whole.rows, min(int(self.n_start), n), rng))
         self.n_iter_, self.objective_history_ = 0, [space.spread(whole)]
 
 # %% ../nbs/16_cobras.ipynb #eb772ee5
 class _Rounds(_Start):
     "The steps of a round of COBRAS."
-    def _ask(self, i, j): return asking(self._known)(i, j)
+
+    def _ask(self, i, j):
+        return asking(self._known)(i, j)
 
     def _next(self, space):
         "Number of the super-instance to cut, or `None`."
-        return next_to_split(self._sis, self._failed, *((space, self._clusters) if self.split_by == "doubt" else ()))
+        return next_to_split(
+            self._sis,
+            self._failed,
+            *((space, self._clusters) if self.split_by == "doubt" else ()),
+        )
 
     def _split(self, s, space, may_ask, rng):
         "Cut super-instance `s`; its parts become clusters of their own."
         keep = self.speaker == "kept"
         k = yield from split_level(space, self._sis[s], may_ask, self._ask, rng, keep)
         parts = split(space, self._sis[s], k, may_ask, rng, keep)
-        if len(parts) < 2: self._failed.add(self._sis[s].rep); return
+        if len(parts) < 2:
+            self._failed.add(self._sis[s].rep)
+            return
         S = len(self._sis)
-        self._clusters = [c for c in ([t for t in c if t != s] for c in self._clusters) if c] + [[s]] + [[S+r] for r in range(len(parts)-1)]
+        self._clusters = (
+            [c for c in ([t for t in c if t != s] for c in self._clusters) if c]
+            + [[s]]
+            + [[S + r] for r in range(len(parts) - 1)]
+        )
         self._sis[s], self._sis[S:] = parts[0], parts[1:]
 
-    def _show(self, clusters): self._publish(spell_out(clusters, self._sis, len(self._X)))
+    def _show(self, clusters):
+        self._publish(spell_out(clusters, self._sis, len(self._X)))
 
     def _progress(self, before):
         "Shows an unfinished merge, if wanted."
-        if self.anytime == "finished": return None
+        if self.anytime == "finished":
+            return None
         return lambda clusters, V: self._show(provisional(clusters, V, before))
 
     def _merge(self, D):
         "Merge with the answers as they were given."
         reps = [x.rep for x in self._sis]
-        self._clusters = yield from merge(self._clusters, reps, D, self._known, self._ask, self._progress(self._labels[reps]))
+        self._clusters = yield from merge(
+            self._clusters,
+            reps,
+            D,
+            self._known,
+            self._ask,
+            self._progress(self._labels[reps]),
+        )
 
     def _finish(self, space):
         "Publish the merged clustering."
@@ -380,18 +489,28 @@ class _Rounds(_Start):
 # %% ../nbs/16_cobras.ipynb #f78ceb1d
 class COBRAS(_Rounds):
     "Active clustering by splitting and merging super-instances; the number of clusters is found."
+
     method_name = "cobras"
-    def __init__(self, *,
-        metric="euclidean", # or "precomputed": X holds distances, k-medoids cuts
-        train_indices=None, # rows that may be asked about; None: all
-        anytime="eager", # show unfinished merges; "finished": only complete ones
-        n_start=None, # show k-means with so many clusters before the first merge; None: one cluster
-        n_init=10, # starts of each k-means
-        split_by="largest", # cut the largest super-instance; "doubt": the one with most rows near another cluster
-        speaker="centre", # the most central row speaks; "kept": the old one goes on if it is central enough
-        random_state=None, # seed
+
+    def __init__(
+        self,
+        *,
+        metric="euclidean",  # or "precomputed": X holds distances, k-medoids cuts
+        train_indices=None,  # rows that may be asked about; None: all
+        anytime="eager",  # show unfinished merges; "finished": only complete ones
+        n_start=None,  # show k-means with so many clusters before the first merge; None: one cluster
+        n_init=10,  # starts of each k-means
+        split_by="largest",  # cut the largest super-instance; "doubt": the one with most rows near another cluster
+        speaker="centre",  # the most central row speaks; "kept": the old one goes on if it is central enough
+        random_state=None,  # seed
     ):
-        self.metric, self.train_indices, self.anytime, self.n_start, self.n_init = metric, train_indices, anytime, n_start, n_init
+        self.metric, self.train_indices, self.anytime, self.n_start, self.n_init = (
+            metric,
+            train_indices,
+            anytime,
+            n_start,
+            n_init,
+        )
         self.split_by, self.speaker, self.random_state = split_by, speaker, random_state
 
     def _queries(self, X, rng):
@@ -405,21 +524,41 @@ class COBRAS(_Rounds):
 # %% ../nbs/16_cobras.ipynb #82ee12b8
 def _may_ask(train, n):
     "Mask of the rows that may be asked about."
-    if train is None: return np.ones(n, bool)
+    if train is None:
+        return np.ones(n, bool)
     train = np.asarray(train)
-    if train.dtype == bool and train.shape == (n,): return train.copy()
-    if train.dtype.kind not in "iu" or train.ndim != 1: raise ValueError("train_indices must be row numbers, or a mask with one entry for each row.")
+    if train.dtype == bool and train.shape == (n,):
+        return train.copy()
+    if train.dtype.kind not in "iu" or train.ndim != 1:
+        raise ValueError(
+            "train_indices must be row numbers, or a mask with one entry for each row."
+        )
     bad = train[(train < 0) | (train >= n)]
-    if len(bad): raise ValueError(f"{len(bad)} train_indices lie outside X (n_samples={n}): first is {bad[0]}. Row numbers start at 0.")
+    if len(bad):
+        raise ValueError(
+            f"{len(bad)} train_indices lie outside X (n_samples={n}): first is {bad[0]}. Row numbers start at 0."
+        )
     return np.isin(np.arange(n), train)
+
 
 def _space(est, X):
     "The geometry that `metric` names."
-    if est.anytime not in ("eager", "finished"): raise ValueError(f"anytime={est.anytime!r}: use 'eager' or 'finished'.")
-    if est.split_by not in ("largest", "doubt"): raise ValueError(f"split_by={est.split_by!r}: use 'largest' or 'doubt'.")
-    if est.speaker not in ("centre", "kept"): raise ValueError(f"speaker={est.speaker!r}: use 'centre' or 'kept'.")
-    if est.metric == "euclidean": return VectorSpace(X, est.n_init)
-    if est.metric != "precomputed": raise ValueError(f"metric={est.metric!r}: use 'euclidean', or 'precomputed' with a matrix of distances.")
-    if X.shape[0] != X.shape[1]: raise ValueError(f"metric='precomputed' needs a square matrix of distances; X is {X.shape[0]} × {X.shape[1]}.")
-    if (X < 0).any() or not np.allclose(X, X.T): raise ValueError("Precomputed distances must be symmetric and at least 0.")
+    if est.anytime not in ("eager", "finished"):
+        raise ValueError(f"anytime={est.anytime!r}: use 'eager' or 'finished'.")
+    if est.split_by not in ("largest", "doubt"):
+        raise ValueError(f"split_by={est.split_by!r}: use 'largest' or 'doubt'.")
+    if est.speaker not in ("centre", "kept"):
+        raise ValueError(f"speaker={est.speaker!r}: use 'centre' or 'kept'.")
+    if est.metric == "euclidean":
+        return VectorSpace(X, est.n_init)
+    if est.metric != "precomputed":
+        raise ValueError(
+            f"metric={est.metric!r}: use 'euclidean', or 'precomputed' with a matrix of distances."
+        )
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"metric='precomputed' needs a square matrix of distances; X is {X.shape[0]} × {X.shape[1]}."
+        )
+    if (X < 0).any() or not np.allclose(X, X.T):
+        raise ValueError("Precomputed distances must be symmetric and at least 0.")
     return DistanceSpace(X, est.n_init)

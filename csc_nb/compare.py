@@ -20,135 +20,211 @@ from .oracles import ActiveLearner, NoisyOracle
 
 # %% ../nbs/29_compare.ipynb #5f9ca160
 def task_seed(
-    random_state:int, # the study's seed
-    *key:int, # what identifies the task
-)->int: # a seed for this task alone
+    random_state: int,  # the study's seed
+    *key: int,  # what identifies the task
+) -> int:  # a seed for this task alone
     "A seed that depends on the study's seed and the task, and on nothing else."
-    return int(np.random.SeedSequence(random_state, spawn_key=key).generate_state(1)[0] >> 1)
+    return int(
+        np.random.SeedSequence(random_state, spawn_key=key).generate_state(1)[0] >> 1
+    )
+
 
 task_seed(0, 1, 2), task_seed(0, 2, 1)
 
 # %% ../nbs/29_compare.ipynb #6ef955e8
 def fit_one(
-    method, # an estimator: plain, constrained, or active
-    X, # rows
-    y, # true labels, used only to answer
-    c:Constraints, # the shared answers
-    noise:float, # share of wrong answers
-    seed:int, # seed of the simulated person of an active method
-)->np.ndarray: # cluster of each row
+    method,  # an estimator: plain, constrained, or active
+    X,  # rows
+    y,  # true labels, used only to answer
+    c: Constraints,  # the shared answers
+    noise: float,  # share of wrong answers
+    seed: int,  # seed of the simulated person of an active method
+) -> np.ndarray:  # cluster of each row
     "Fit one method with the help that it can use."
     est = clone(method)
     if isinstance(est, ActiveLearner):
-        return est.fit(X, oracle=NoisyOracle(y, noise=noise, random_state=seed), budget=c.n_constraints).labels_
-    if isinstance(est, ConstrainedClusterer): return est.fit(X, constraints=c).labels_
+        return est.fit(
+            X, oracle=NoisyOracle(y, noise=noise, random_state=seed), budget=c.n_constraints
+        ).labels_
+    if isinstance(est, ConstrainedClusterer):
+        return est.fit(X, constraints=c).labels_
     return est.fit(X).labels_
 
 # %% ../nbs/29_compare.ipynb #cec3e651
 def run_task(
-    methods:dict, # name → estimator
-    X, y, # rows and true labels
-    noise:float, # share of wrong answers
-    n_constraints:int, # answers
-    repeat:int, # which repeat
-    seed:int, # this task's own seed
-)->list: # one row per method
+    methods: dict,  # name → estimator
+    X,
+    y,  # rows and true labels
+    noise: float,  # share of wrong answers
+    n_constraints: int,  # answers
+    repeat: int,  # which repeat
+    seed: int,  # this task's own seed
+) -> list:  # one row per method
     "All methods on the same answers; a failure is a row with its message."
     c = Constraints.from_labels(y, n=n_constraints, noise=noise, random_state=seed)
     rows = []
     for name, method in methods.items():
-        row = dict(method=name, noise=noise, repeat=repeat, n_constraints=n_constraints, error="")
+        row = dict(
+            method=name, noise=noise, repeat=repeat, n_constraints=n_constraints, error=""
+        )
         start = time.perf_counter()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 labels = fit_one(method, X, y, c, noise, seed)
-            row |= dict(ari=ari(y, labels), nmi=nmi_arithmetic(y, labels), f=pairwise_f(y, labels),
-                        kept=constraint_accuracy(labels, c), k=len(np.unique(labels)))
+            row |= dict(
+                ari=ari(y, labels),
+                nmi=nmi_arithmetic(y, labels),
+                f=pairwise_f(y, labels),
+                kept=constraint_accuracy(labels, c),
+                k=len(np.unique(labels)),
+            )
         except Exception as e:
-            row |= dict(ari=np.nan, nmi=np.nan, f=np.nan, kept=np.nan, k=0, error=f"{type(e).__name__}: {e}")
+            row |= dict(
+                ari=np.nan,
+                nmi=np.nan,
+                f=np.nan,
+                kept=np.nan,
+                k=0,
+                error=f"{type(e).__name__}: {e}",
+            )
         rows.append(row | dict(seconds=time.perf_counter() - start))
     return rows
 
 # %% ../nbs/29_compare.ipynb #9821334b
 def _resolve(names, n_clusters, seed):
-    known = {**methods(takes="pairs"), **methods(takes="questions")} if names is None or any(isinstance(m, str) for m in names) else {}
-    if names is None: names = list(known)
-    if isinstance(names, dict): return dict(names)
+    known = (
+        {**methods(takes="pairs"), **methods(takes="questions")}
+        if names is None or any(isinstance(m, str) for m in names)
+        else {}
+    )
+    if names is None:
+        names = list(known)
+    if isinstance(names, dict):
+        return dict(names)
     out = {}
     for m in names:
-        if not isinstance(m, str): out[type(m).__name__] = m
-        elif m in known: out[m] = known[m].for_comparison(n_clusters=n_clusters, random_state=seed)
-        elif m != "k-means": raise ValueError(f"No method {m!r}. Known: k-means, {', '.join(known)}.")
+        if not isinstance(m, str):
+            out[type(m).__name__] = m
+        elif m in known:
+            out[m] = known[m].for_comparison(n_clusters=n_clusters, random_state=seed)
+        elif m != "k-means":
+            raise ValueError(f"No method {m!r}. Known: k-means, {', '.join(known)}.")
     return out
+
 
 class Comparison(NamedTuple):
     "Rows of a study: one dict per method, noise level and repeat."
+
     rows: list
 
     def mean(self, metric="ari"):
         "(method, noise) → mean, standard error, runs, failures."
         out = {}
-        for r in self.rows: out.setdefault((r["method"], r["noise"]), []).append(r[metric])
-        stat = lambda v: (np.nanmean(v) if np.isfinite(v).any() else np.nan, np.nanstd(v, ddof=1)/np.sqrt(np.isfinite(v).sum()) if np.isfinite(v).sum() > 1 else 0.)
-        return {k: (*stat(np.array(v, float)), len(v), int(np.isnan(v).sum())) for k, v in out.items()}
+        for r in self.rows:
+            out.setdefault((r["method"], r["noise"]), []).append(r[metric])
+        stat = lambda v: (
+            np.nanmean(v) if np.isfinite(v).any() else np.nan,
+            np.nanstd(v, ddof=1) / np.sqrt(np.isfinite(v).sum())
+            if np.isfinite(v).sum() > 1
+            else 0.0,
+        )
+        return {
+            k: (*stat(np.array(v, float)), len(v), int(np.isnan(v).sum()))
+            for k, v in out.items()
+        }
 
     def table(self, metric="ari"):
         "The study as printed text: methods down, noise across; `—` where every run failed, `*` where some did."
         m = self.mean(metric)
         names, levels = list(dict.fromkeys(k[0] for k in m)), sorted({k[1] for k in m})
-        cell = lambda v: "—" if np.isnan(v[0]) else f"{v[0]:.2f}±{v[1]:.2f}{'*' if v[3] else ''}"
+        cell = lambda v: (
+            "—" if np.isnan(v[0]) else f"{v[0]:.2f}±{v[1]:.2f}{'*' if v[3] else ''}"
+        )
         w = max(map(len, names)) + 2
-        lines = [f"{metric.upper():{w}}" + "".join(f"{f'{p:.0%} wrong':>12}" for p in levels)]
-        return "\n".join(lines + [f"{n:{w}}" + "".join(f"{cell(m[n, p]):>12}" for p in levels) for n in names])
+        lines = [
+            f"{metric.upper():{w}}" + "".join(f"{f'{p:.0%} wrong':>12}" for p in levels)
+        ]
+        return "\n".join(
+            lines
+            + [f"{n:{w}}" + "".join(f"{cell(m[n, p]):>12}" for p in levels) for n in names]
+        )
 
     def errors(self):
         "method → how often it failed, and the first message."
         out = {}
         for r in self.rows:
-            if r["error"]: n, msg = out.get(r["method"], (0, r["error"])); out[r["method"]] = (n + 1, msg)
+            if r["error"]:
+                n, msg = out.get(r["method"], (0, r["error"]))
+                out[r["method"]] = (n + 1, msg)
         return out
 
 # %% ../nbs/29_compare.ipynb #1a44187f
 def compare(
-    names=None, # registered names, estimators, or a dict name → estimator; default: every registered method that takes pairs or asks for them
-    X=None, y=None, # rows and true labels
+    names=None,  # registered names, estimators, or a dict name → estimator; default: every registered method that takes pairs or asks for them
+    X=None,
+    y=None,  # rows and true labels
     *,
-    noise=(0., .1, .2, .3, .4), # shares of wrong answers
-    n_constraints:int=None, # answers; default: one per row
-    repeats:int=5, # draws of answers per noise level
-    random_state:int=0, # the study's seed
-    n_jobs:int=None, # joblib's
-    progress:bool=False, # show a progress bar
-)->Comparison:
+    noise=(0.0, 0.1, 0.2, 0.3, 0.4),  # shares of wrong answers
+    n_constraints: int = None,  # answers; default: one per row
+    repeats: int = 5,  # draws of answers per noise level
+    random_state: int = 0,  # the study's seed
+    n_jobs: int = None,  # joblib's
+    progress: bool = False,  # show a progress bar
+) -> Comparison:
     "Fit every method on the same noisy answers, `repeats` times for each share of wrong ones."
     X, y = np.asarray(X, dtype=float), np.asarray(y)
     K, n_constraints = len(np.unique(y)), len(y) if n_constraints is None else n_constraints
-    fitted = {"k-means": KMeans(K, n_init=10, random_state=random_state), **_resolve(names, K, random_state)}
-    tasks = [(p, r, task_seed(random_state, i, r)) for i, p in enumerate(noise) for r in range(repeats)]
-    done = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(run_task)(fitted, X, y, p, n_constraints, r, s) for p, r, s in tasks)
+    fitted = {
+        "k-means": KMeans(K, n_init=10, random_state=random_state),
+        **_resolve(names, K, random_state),
+    }
+    tasks = [
+        (p, r, task_seed(random_state, i, r))
+        for i, p in enumerate(noise)
+        for r in range(repeats)
+    ]
+    done = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(run_task)(fitted, X, y, p, n_constraints, r, s) for p, r, s in tasks
+    )
     if progress:
         from tqdm.auto import tqdm
+
         done = tqdm(done, total=len(tasks), desc="comparing", unit="draw")
     return Comparison([row for rows in done for row in rows])
 
 # %% ../nbs/29_compare.ipynb #441961d2
 def plot_comparison(
-    study:Comparison, # rows of `compare`
-    metric:str="ari", # what to draw
+    study: Comparison,  # rows of `compare`
+    metric: str = "ari",  # what to draw
     ax=None,
 ):
     "Quality against the share of wrong answers."
     import matplotlib.pyplot as plt
     from csc_nb.plotting import cluster_style
+
     ax = ax or plt.subplots(figsize=(5.5, 3.8))[1]
     m = study.mean(metric)
-    names, levels = list(dict.fromkeys(k[0] for k in m)), np.array(sorted({k[1] for k in m}))
+    names, levels = (
+        list(dict.fromkeys(k[0] for k in m)),
+        np.array(sorted({k[1] for k in m})),
+    )
     for i, name in enumerate(names):
         mean, se = (np.array([m[name, p][j] for p in levels]) for j in (0, 1))
-        kw = dict(color="0.35", ls="--", lw=1.5, zorder=1) if name == "k-means" else dict(zip(("color", "marker"), cluster_style(i - 1)), ms=4, lw=1.6)
-        ax.plot(100*levels, mean, label=name, **kw)
-        ax.fill_between(100*levels, mean - 2*se, mean + 2*se, color=kw["color"], alpha=.12, lw=0)
-    ax.set(xlabel="wrong answers (%)", ylabel={"ari": "adjusted Rand index", "nmi": "NMI", "f": "pairwise F"}.get(metric, metric))
-    ax.legend(loc="center left", bbox_to_anchor=(1, .5), frameon=False, fontsize=8)
+        kw = (
+            dict(color="0.35", ls="--", lw=1.5, zorder=1)
+            if name == "k-means"
+            else dict(zip(("color", "marker"), cluster_style(i - 1)), ms=4, lw=1.6)
+        )
+        ax.plot(100 * levels, mean, label=name, **kw)
+        ax.fill_between(
+            100 * levels, mean - 2 * se, mean + 2 * se, color=kw["color"], alpha=0.12, lw=0
+        )
+    ax.set(
+        xlabel="wrong answers (%)",
+        ylabel={"ari": "adjusted Rand index", "nmi": "NMI", "f": "pairwise F"}.get(
+            metric, metric
+        ),
+    )
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=8)
     return ax

@@ -20,63 +20,104 @@ from sklearn.utils import check_random_state
 # %% ../nbs/01_constraints.ipynb #5aab6a97
 _VERB = {"are": "is", "have": "has", "do": "does"}
 
+
 def _count(n, what, verb=""):
     "`3 pairs`, `1 pair`; with a verb `3 pairs name`, `1 pair names`."
-    noun = what if n == 1 or what.endswith("s") else what[:-1] + "ies" if what.endswith("ry") else what + "s"
-    return f"{int(n):,} {noun}" + (verb and " " + (_VERB.get(verb, verb + "s") if n == 1 else verb))
+    noun = (
+        what
+        if n == 1 or what.endswith("s")
+        else what[:-1] + "ies"
+        if what.endswith("ry")
+        else what + "s"
+    )
+    return f"{int(n):,} {noun}" + (
+        verb and " " + (_VERB.get(verb, verb + "s") if n == 1 else verb)
+    )
+
 
 def _close(name, known):
     "A hint with up to three known names that look like `name`."
     known, low = [str(k) for k in known[:20_000]], str(name).strip().casefold()
     near = [k for k in known if k.strip().casefold() == low][:3]
-    near = near or difflib.get_close_matches(str(name), known, 3, .6 if len(low) > 3 else .5)
+    near = near or difflib.get_close_matches(
+        str(name), known, 3, 0.6 if len(low) > 3 else 0.5
+    )
     return f" (did you mean {', '.join(map(repr, near))}?)" if near else ""
+
 
 def _column(x, name):
     "One-dimensional array from a list, an array or a data-frame column."
     if isinstance(x, str) or np.ndim(x) == 0 and not hasattr(x, "__iter__"):
-        raise ValueError(f"{name} must be a list or an array with one entry per answer, got {x!r}.")
-    if not hasattr(x, "__array__"): x = _box(list(x))
+        raise ValueError(
+            f"{name} must be a list or an array with one entry per answer, got {x!r}."
+        )
+    if not hasattr(x, "__array__"):
+        x = _box(list(x))
     x = np.asarray(x)
-    if x.ndim != 1: raise ValueError(f"{name} must be one-dimensional, got an array of shape {x.shape}.")
+    if x.ndim != 1:
+        raise ValueError(
+            f"{name} must be one-dimensional, got an array of shape {x.shape}."
+        )
     return x.astype(object) if x.dtype.kind in "UT" else x
+
 
 def _box(x):
     "A list as an array that keeps text, None and numbers apart."
-    if x and all(isinstance(v, str) for v in x): return np.array(x, dtype=object)
+    if x and all(isinstance(v, str) for v in x):
+        return np.array(x, dtype=object)
     if not any(v is None or isinstance(v, str) for v in x):
-        try: return np.array(x)
-        except ValueError: pass
-    box = np.empty(len(x), object); box[:] = x
+        try:
+            return np.array(x)
+        except ValueError:
+            pass
+    box = np.empty(len(x), object)
+    box[:] = x
     return box
 
 # %% ../nbs/01_constraints.ipynb #89241670
-_WORDS = {+1: "must must-link must_link mustlink ml same yes y true together link positive +1 1 1.0".split(),
-          -1: "cannot cannot-link cannot_link cannotlink can't cl different diff no n false apart negative -1 -1.0".split(),
-           0: "unsure unknown maybe skip dnk dk idk ? 0 0.0".split() + ["don't know", "dont know", "do not know", "not sure"]}
+_WORDS = {
+    +1: "must must-link must_link mustlink ml same yes y true together link positive +1 1 1.0".split(),
+    -1: "cannot cannot-link cannot_link cannotlink can't cl different diff no n false apart negative -1 -1.0".split(),
+    0: "unsure unknown maybe skip dnk dk idk ? 0 0.0".split()
+    + ["don't know", "dont know", "do not know", "not sure"],
+}
 _VALUE = {word: v for v, words in _WORDS.items() for word in words}
 _NAME = {1: "must", -1: "cannot", 0: "unsure"}
 _KNOWN = "must/same/yes/ML/+1, cannot/different/no/CL/-1, unsure/don't know/0"
 _KIND = "value_kind='01' (1 must, 0 cannot) or value_kind='pm1' (+1 must, -1 cannot, 0 don't know)"
 
+
 def _key(v):
     "How a value is looked up: numbers and words alike become lower-case text."
-    if isinstance(v, (bool, np.bool_)): return "yes" if v else "no"
-    if isinstance(v, (float, np.floating)) and np.isfinite(v) and v == round(v): v = int(v)
+    if isinstance(v, (bool, np.bool_)):
+        return "yes" if v else "no"
+    if isinstance(v, (float, np.floating)) and np.isfinite(v) and v == round(v):
+        v = int(v)
     return str(v).strip().casefold().replace("’", "'")
+
 
 def _parse_values(value, value_kind=None):
     "Words or numbers to +1 must, -1 cannot, 0 don't know."
-    if value_kind not in (None, "01", "pm1"): raise ValueError(f"value_kind={value_kind!r} is not known: use {_KIND}.")
+    if value_kind not in (None, "01", "pm1"):
+        raise ValueError(f"value_kind={value_kind!r} is not known: use {_KIND}.")
     raw = _column(value, "value")
-    if raw.dtype == bool: return np.where(raw, 1, -1).astype(np.int8)
-    if raw.dtype.kind in "iu" and raw.size and -1 <= raw.min() and raw.max() <= 1: out = raw.astype(np.int8)
+    if raw.dtype == bool:
+        return np.where(raw, 1, -1).astype(np.int8)
+    if raw.dtype.kind in "iu" and raw.size and -1 <= raw.min() and raw.max() <= 1:
+        out = raw.astype(np.int8)
     else:
         keys = list(map(_key, raw.tolist()))
         table = {k: _VALUE.get(k) for k in set(keys)}
-        bad = [i for i, k in enumerate(keys) if table[k] is None] if None in table.values() else []
-        if bad: raise ValueError(f"{_count(len(bad), 'value')} not understood: first is value {bad[0]}: {raw.tolist()[bad[0]]!r}"
-                                 f"{_close(keys[bad[0]], list(_VALUE))}. Known words: {_KNOWN}.")
+        bad = (
+            [i for i, k in enumerate(keys) if table[k] is None]
+            if None in table.values()
+            else []
+        )
+        if bad:
+            raise ValueError(
+                f"{_count(len(bad), 'value')} not understood: first is value {bad[0]}: {raw.tolist()[bad[0]]!r}"
+                f"{_close(keys[bad[0]], list(_VALUE))}. Known words: {_KNOWN}."
+            )
         out = np.array([table[k] for k in keys], np.int8)
     return _zeros(raw, out, value_kind)
 
@@ -84,62 +125,106 @@ def _parse_values(value, value_kind=None):
 def _zeros(raw, out, value_kind):
     "Settle what 0 means in a column of zeros and ones."
     zero = int((out == 0).sum())
-    if not zero or out.min() < 0: return out
-    if raw.dtype == object and not all(_key(v) in ("0", "1", "0.0", "1.0") for v in raw.tolist()): return out
-    if value_kind is None: raise ValueError(f"{zero:,} of {_count(out.size, 'value')} {'is' if zero == 1 else 'are'} 0 and none is -1: "
-                                            f"0 may mean cannot-link or don't know. Say which: {_KIND}.")
+    if not zero or out.min() < 0:
+        return out
+    if raw.dtype == object and not all(
+        _key(v) in ("0", "1", "0.0", "1.0") for v in raw.tolist()
+    ):
+        return out
+    if value_kind is None:
+        raise ValueError(
+            f"{zero:,} of {_count(out.size, 'value')} {'is' if zero == 1 else 'are'} 0 and none is -1: "
+            f"0 may mean cannot-link or don't know. Say which: {_KIND}."
+        )
     return np.where(out == 0, -1, out).astype(np.int8) if value_kind == "01" else out
 
 # %% ../nbs/01_constraints.ipynb #c5fea212
 def _names(x, what):
     "Ids or expert names as an array: all text (object) or all whole numbers (int64)."
     x = _column(x, what)
-    if x.dtype.kind in "iu": return x.astype(np.int64)
-    if x.dtype.kind in "Mm": return x.astype(str).astype(object)
+    if x.dtype.kind in "iu":
+        return x.astype(np.int64)
+    if x.dtype.kind in "Mm":
+        return x.astype(str).astype(object)
     vals = x.tolist()
     is_text = [isinstance(v, str) for v in vals]
     is_int = [isinstance(v, int) and not isinstance(v, bool) for v in vals]
-    if all(is_text): return x.astype(object)
-    if all(is_int): return x.astype(np.int64)
+    if all(is_text):
+        return x.astype(object)
+    if all(is_int):
+        return x.astype(np.int64)
     bad = (is_text if is_text[0] else is_int).index(False)
-    raise ValueError(f"{what} must be all text or all whole numbers, got {', '.join(sorted({type(v).__name__ for v in vals}))}: "
-                     f"first other entry is {what}[{bad}] = {vals[bad]!r}. Repair: [str(v) for v in {what}].")
+    raise ValueError(
+        f"{what} must be all text or all whole numbers, got {', '.join(sorted({type(v).__name__ for v in vals}))}: "
+        f"first other entry is {what}[{bad}] = {vals[bad]!r}. Repair: [str(v) for v in {what}]."
+    )
+
 
 def _unique_names(x, what):
     "As `_names`, each name once."
     x = _names(x, what)
-    if len(set(vals := x.tolist())) == len(vals): return x
+    if len(set(vals := x.tolist())) == len(vals):
+        return x
     seen = set()
     twice = [i for i, v in enumerate(vals) if v in seen or seen.add(v)]
-    raise ValueError(f"{_count(len(twice), 'entry')} of {what} {'repeats' if len(twice) == 1 else 'repeat'} an earlier one: "
-                     f"first is {what}[{twice[0]}] = {vals[twice[0]]!r}. An id names one row; make them unique, e.g. by adding a counter.")
+    raise ValueError(
+        f"{_count(len(twice), 'entry')} of {what} {'repeats' if len(twice) == 1 else 'repeat'} an earlier one: "
+        f"first is {what}[{twice[0]}] = {vals[twice[0]]!r}. An id names one row; make them unique, e.g. by adding a counter."
+    )
 
 # %% ../nbs/01_constraints.ipynb #7f14025f
 def _row_numbers(x, name):
     "Whole numbers, or a message about the first that is not."
     x = _column(x, name)
-    if x.dtype.kind in "iu" or not x.size: return x.astype(np.int64)
-    if x.dtype == bool: raise ValueError(f"{name} holds True/False: give row numbers, e.g. np.flatnonzero({name}).")
+    if x.dtype.kind in "iu" or not x.size:
+        return x.astype(np.int64)
+    if x.dtype == bool:
+        raise ValueError(
+            f"{name} holds True/False: give row numbers, e.g. np.flatnonzero({name})."
+        )
     vals = x.tolist()
-    f = np.array([v if isinstance(v, (int, float)) and not isinstance(v, bool) else np.nan for v in vals], float)
+    f = np.array(
+        [
+            v if isinstance(v, (int, float)) and not isinstance(v, bool) else np.nan
+            for v in vals
+        ],
+        float,
+    )
     bad = np.flatnonzero(~np.isfinite(f) | (f != np.round(f)))
-    if bad.size: raise ValueError(f"{_count(bad.size, 'entry')} of {name} not a row number: first is {name}[{bad[0]}] = {vals[bad[0]]!r}. "
-                                  "Rows are named by whole numbers from 0, or all by text ids.")
+    if bad.size:
+        raise ValueError(
+            f"{_count(bad.size, 'entry')} of {name} not a row number: first is {name}[{bad[0]}] = {vals[bad[0]]!r}. "
+            "Rows are named by whole numbers from 0, or all by text ids."
+        )
     return f.astype(np.int64)
+
 
 def _check_range(rows, n, what="constraint"):
     "Refuse rows outside 0..n-1; `rows` has one column per answer."
-    bad = np.flatnonzero((rows < 0).any(0) | (rows >= n).any(0)) if rows.size and (rows.min() < 0 or rows.max() >= n) else []
-    if not len(bad): return
+    bad = (
+        np.flatnonzero((rows < 0).any(0) | (rows >= n).any(0))
+        if rows.size and (rows.min() < 0 or rows.max() >= n)
+        else []
+    )
+    if not len(bad):
+        return
     first = tuple(rows[:, bad[0]].tolist())
-    hint = "negative ones do not count from the end." if min(first) < 0 else "did you number from 1?"
+    hint = (
+        "negative ones do not count from the end."
+        if min(first) < 0
+        else "did you number from 1?"
+    )
     size = f" (n_samples={n})" if n < 2**62 else ""
-    raise ValueError(f"{_count(len(bad), what, 'name')} rows outside X{size}: first is {what} {bad[0]}: {first}. Row numbers start at 0; {hint}")
+    raise ValueError(
+        f"{_count(len(bad), what, 'name')} rows outside X{size}: first is {what} {bad[0]}: {first}. Row numbers start at 0; {hint}"
+    )
+
 
 def _whole(x, name, low=0):
     "A whole number of at least `low`."
     ok = isinstance(x, (int, np.integer)) and not isinstance(x, (bool, np.bool_))
-    if not ok or x < low: raise ValueError(f"{name} must be a whole number of at least {low}, got {x!r}.")
+    if not ok or x < low:
+        raise ValueError(f"{name} must be a whole number of at least {low}, got {x!r}.")
     return int(x)
 
 # %% ../nbs/01_constraints.ipynb #491fcdc6
@@ -148,168 +233,285 @@ def _lookup(names, ids):
     where = {v: i for i, v in enumerate(ids.tolist())}
     return np.array([where.get(v, -1) for v in names.tolist()], np.int64)
 
+
 def _unknown_ids(bad, ids, count, what, repair, kind="unknown id"):
     "The message about ids that are not in `ids`."
     bad, known = list(dict.fromkeys(bad)), ids.tolist()
     alike = not known or type(bad[0]) is type(known[0])
-    shown = ", ".join(f"{v!r}{_close(v, known) if alike else ''}" for v in bad[:3]) + (", …" if len(bad) > 3 else "")
-    mixed = "" if alike else f" The ids asked for are {type(bad[0]).__name__}, the known ones {type(known[0]).__name__}."
-    return f"{_count(count, what, 'use')} {_count(len(bad), kind)}: {shown}.{mixed} {repair}"
+    shown = ", ".join(f"{v!r}{_close(v, known) if alike else ''}" for v in bad[:3]) + (
+        ", …" if len(bad) > 3 else ""
+    )
+    mixed = (
+        ""
+        if alike
+        else f" The ids asked for are {type(bad[0]).__name__}, the known ones {type(known[0]).__name__}."
+    )
+    return (
+        f"{_count(count, what, 'use')} {_count(len(bad), kind)}: {shown}.{mixed} {repair}"
+    )
+
 
 def _weights(weight, m, what="pair"):
     "Positive finite weights, 1 by default."
-    if weight is None: return np.ones(m)
-    w = np.full(m, weight, float) if np.isscalar(weight) and not isinstance(weight, str) else _column(weight, "weight")
-    if w.size != m: raise ValueError(f"{_count(m, what)} but {_count(w.size, 'weight')}.")
-    odd = [v for v in w.tolist() if not isinstance(v, (int, float))] if w.dtype == object else []
-    if odd: raise ValueError(f"weights must be numbers, got {odd[0]!r}.")
+    if weight is None:
+        return np.ones(m)
+    w = (
+        np.full(m, weight, float)
+        if np.isscalar(weight) and not isinstance(weight, str)
+        else _column(weight, "weight")
+    )
+    if w.size != m:
+        raise ValueError(f"{_count(m, what)} but {_count(w.size, 'weight')}.")
+    odd = (
+        [v for v in w.tolist() if not isinstance(v, (int, float))]
+        if w.dtype == object
+        else []
+    )
+    if odd:
+        raise ValueError(f"weights must be numbers, got {odd[0]!r}.")
     f = w.astype(np.float64)
     bad = np.flatnonzero(~(f > 0) | ~np.isfinite(f))
-    if bad.size: raise ValueError(f"{_count(bad.size, 'weight')} not positive and finite: first is weight {bad[0]}: {f[bad[0]]}. "
-                                  "A weight says how much an answer counts; leave out, or call unsure, what counts nothing.")
+    if bad.size:
+        raise ValueError(
+            f"{_count(bad.size, 'weight')} not positive and finite: first is weight {bad[0]}: {f[bad[0]]}. "
+            "A weight says how much an answer counts; leave out, or call unsure, what counts nothing."
+        )
     return f
 
 # %% ../nbs/01_constraints.ipynb #a0e19fce
 def _experts(expert, experts, m, what="pair"):
     "Codes 0..E-1 and the tuple of expert names; one name stands for all answers."
     known = None if experts is None else _unique_names(experts, "experts")
-    if expert is None: return np.zeros(m, np.int64), (0,) if known is None else tuple(known.tolist())
+    if expert is None:
+        return np.zeros(m, np.int64), (0,) if known is None else tuple(known.tolist())
     one = isinstance(expert, (str, int, np.integer))
-    e = _names([expert]*m if one else expert, "expert")
-    if e.size != m: raise ValueError(f"{_count(m, what)} but {_count(e.size, 'expert')}.")
-    if known is None: known = _names(sorted(set(e.tolist())) or [expert if one else 0], "experts")
+    e = _names([expert] * m if one else expert, "expert")
+    if e.size != m:
+        raise ValueError(f"{_count(m, what)} but {_count(e.size, 'expert')}.")
+    if known is None:
+        known = _names(sorted(set(e.tolist())) or [expert if one else 0], "experts")
     code = _lookup(e, known)
-    if (code < 0).any(): raise ValueError(_unknown_ids(e[code < 0].tolist(), known, (code < 0).sum(), "answer", "Add the expert to experts=."))
+    if (code < 0).any():
+        raise ValueError(
+            _unknown_ids(
+                e[code < 0].tolist(),
+                known,
+                (code < 0).sum(),
+                "answer",
+                "Add the expert to experts=.",
+            )
+        )
     return code, tuple(known.tolist())
 
 # %% ../nbs/01_constraints.ipynb #2206ee0c
 class _SideInfo:
     "A table of answers about `k` rows each; see `Constraints` and `Triplets`."
+
     _kind, _cols, _answer = "constraint", ("a", "b"), "value"
-    n_merged = 0 # duplicates merged when this was built
+    n_merged = 0  # duplicates merged when this was built
 
     @classmethod
-    def _make(cls, rows, code, weight, expert, experts=(0,), ids=None, open_ids=False, n_samples=None, labels=None):
+    def _make(
+        cls,
+        rows,
+        code,
+        weight,
+        expert,
+        experts=(0,),
+        ids=None,
+        open_ids=False,
+        n_samples=None,
+        labels=None,
+    ):
         "Build from clean arrays; sorts the rows of each answer and merges repeated answers."
         self = object.__new__(cls)
         rows, code = cls._orient(np.asarray(rows, np.int64), np.asarray(code, np.int8))
-        out = _merge_same(rows, code, np.asarray(weight, float), np.asarray(expert, np.int64), len(experts))
+        out = _merge_same(
+            rows,
+            code,
+            np.asarray(weight, float),
+            np.asarray(expert, np.int64),
+            len(experts),
+        )
         self._rows, self._code, self.weight, self.expert, self.n_merged = out
-        self.experts, self.ids, self._open, self.n_samples, self._labels = tuple(experts), ids, open_ids, n_samples, labels
+        self.experts, self.ids, self._open, self.n_samples, self._labels = (
+            tuple(experts),
+            ids,
+            open_ids,
+            n_samples,
+            labels,
+        )
         return self
 
     def _like(self, keep=slice(None), **change):
         "The same container with some answers (`keep`) and some fields changed."
-        now = dict(rows=self._rows[:, keep], code=self._code[keep], weight=self.weight[keep], expert=self.expert[keep], experts=self.experts,
-                   ids=self.ids, open_ids=self._open, n_samples=self.n_samples, labels=self._labels)
+        now = dict(
+            rows=self._rows[:, keep],
+            code=self._code[keep],
+            weight=self.weight[keep],
+            expert=self.expert[keep],
+            experts=self.experts,
+            ids=self.ids,
+            open_ids=self._open,
+            n_samples=self.n_samples,
+            labels=self._labels,
+        )
         cls = next(k for k in type(self).__mro__ if "_cols" in k.__dict__)
         return cls._make(**{**now, **change})
 
     @property
-    def n_constraints(self): "How many answers."; return int(self._code.size)
+    def n_constraints(self):
+        "How many answers."
+        return int(self._code.size)
+
     @property
-    def n_experts(self): "How many people answered."; return len(self.experts)
+    def n_experts(self):
+        "How many people answered."
+        return len(self.experts)
+
     @property
-    def empty(self): "True when nothing was said."; return self.n_constraints == 0
+    def empty(self):
+        "True when nothing was said."
+        return self.n_constraints == 0
+
     @property
     def _n(self):
         "Rows to reserve: `n_samples`, or what the ids or the largest row number imply."
-        if self.n_samples is not None: return self.n_samples
-        return len(self.ids) if self.ids is not None else int(self._rows.max(initial=-1)) + 1
+        if self.n_samples is not None:
+            return self.n_samples
+        return (
+            len(self.ids) if self.ids is not None else int(self._rows.max(initial=-1)) + 1
+        )
 
 # %% ../nbs/01_constraints.ipynb #ea17063b
 def _method(*classes, kind=lambda f: f):
     "Attach the function `_name` below to each class as the method `name`."
+
     def attach(f):
         f.__name__ = f.__name__.lstrip("_")
-        for k in classes: setattr(k, f.__name__, kind(f))
+        for k in classes:
+            setattr(k, f.__name__, kind(f))
         f.__qualname__ = f"{classes[0].__name__}.{f.__name__}"
         return f
+
     return attach
+
 
 def _sorted_unique(x):
     "Different values in order. (For millions of integers, sorting is much faster than NumPy's hashing.)"
     x = np.sort(x)
-    return x[np.r_[True, x[1:] != x[:-1]][:x.size]]
+    return x[np.r_[True, x[1:] != x[:-1]][: x.size]]
+
 
 def _row_key(rows, n):
     "One integer per column of `rows`, equal for equal columns."
-    if float(max(n, 1))**len(rows) < 2**62:
+    if float(max(n, 1)) ** len(rows) < 2**62:
         key = rows[0].copy()
-        for r in rows[1:]: key *= n; key += r
+        for r in rows[1:]:
+            key *= n
+            key += r
         return key
     return np.unique(rows, axis=1, return_inverse=True)[1].ravel()
+
 
 def _merge_same(rows, code, weight, expert, n_experts):
     "Merge equal (rows, answer, expert) in order of first appearance; weights add."
     m = code.size
     key = _row_key(rows, int(rows.max(initial=0)) + 1)
-    if m and float(key.max()+1)*8*n_experts >= 2**63: key = np.unique(key, return_inverse=True)[1]
-    key = (key*8 + (code+1))*n_experts + expert
+    if m and float(key.max() + 1) * 8 * n_experts >= 2**63:
+        key = np.unique(key, return_inverse=True)[1]
+    key = (key * 8 + (code + 1)) * n_experts + expert
     order = np.argsort(key)
     new = np.r_[True, np.diff(key[order]) != 0][:m]
-    if new.all(): return rows, code, weight, expert, 0
+    if new.all():
+        return rows, code, weight, expert, 0
     start = np.flatnonzero(new)
     first = np.minimum.reduceat(order, start)
-    total = np.zeros(m); total[first] = np.add.reduceat(weight[order], start)
+    total = np.zeros(m)
+    total[first] = np.add.reduceat(weight[order], start)
     keep = np.sort(first)
     return rows[:, keep], code[keep], total[keep], expert[keep], m - keep.size
 
 # %% ../nbs/01_constraints.ipynb #c1a0c12e
 def _read_rows(cols, names, ids, by, n_samples, unknown, what):
     "Rows (k, m), ids, whether the ids are an open list, n_samples, and which answers to keep."
-    if by not in (None, "row", "id"): raise ValueError(f"by={by!r} is not known: use 'row' (numbers count rows) or 'id'.")
-    if unknown not in ("raise", "drop"): raise ValueError(f"unknown={unknown!r} is not known: use 'raise' or 'drop'.")
+    if by not in (None, "row", "id"):
+        raise ValueError(f"by={by!r} is not known: use 'row' (numbers count rows) or 'id'.")
+    if unknown not in ("raise", "drop"):
+        raise ValueError(f"unknown={unknown!r} is not known: use 'raise' or 'drop'.")
     cols = [_column(x, s) for x, s in zip(cols, names)]
     m = cols[0].size
     for x, s in zip(cols, names):
-        if x.size != m: raise ValueError(f"{_count(m, 'entry')} in {names[0]} but {x.size:,} in {s}: each {what} needs one of each.")
-    if n_samples is not None: n_samples = _whole(n_samples, "n_samples")
+        if x.size != m:
+            raise ValueError(
+                f"{_count(m, 'entry')} in {names[0]} but {x.size:,} in {s}: each {what} needs one of each."
+            )
+    if n_samples is not None:
+        n_samples = _whole(n_samples, "n_samples")
     if ids is not None:
         ids = _unique_names(ids, "ids")
-        if n_samples not in (None, len(ids)): raise ValueError(f"n_samples={n_samples} but {_count(len(ids), 'id')}.")
+        if n_samples not in (None, len(ids)):
+            raise ValueError(f"n_samples={n_samples} but {_count(len(ids), 'id')}.")
         n_samples = len(ids)
     text = lambda x: x.dtype == object and all(isinstance(v, str) for v in x.tolist())
-    if by == "id" or by is None and m and all(map(text, cols)): return _read_ids(cols, names, ids, n_samples, unknown, what)
+    if by == "id" or by is None and m and all(map(text, cols)):
+        return _read_ids(cols, names, ids, n_samples, unknown, what)
     rows = np.array([_row_numbers(x, s) for x, s in zip(cols, names)]).reshape(len(cols), m)
     _check_range(rows, 2**62 if n_samples is None else n_samples, what)
     return rows, ids, False, n_samples, np.ones(m, bool)
+
 
 def _read_ids(cols, names, ids, n_samples, unknown, what):
     "As `_read_rows`, for rows named by id."
     cols, open_ids = [_names(x, s) for x, s in zip(cols, names)], ids is None
     if open_ids and n_samples is not None and cols[0].size:
-        raise ValueError(f"rows are named by id, so n_samples={n_samples} cannot be checked: pass ids= (the id of every row) instead.")
-    if open_ids: ids = _names(sorted(set().union(*(x.tolist() for x in cols))), "ids")
+        raise ValueError(
+            f"rows are named by id, so n_samples={n_samples} cannot be checked: pass ids= (the id of every row) instead."
+        )
+    if open_ids:
+        ids = _names(sorted(set().union(*(x.tolist() for x in cols))), "ids")
     rows = np.array([_lookup(x, ids) for x in cols])
     keep = (rows >= 0).all(0)
     bad = np.flatnonzero(~keep)
     if bad.size and unknown == "raise":
-        raise ValueError(_unknown_ids([x[i] for i in bad for x, r in zip(cols, rows) if r[i] < 0], ids, bad.size, what,
-                                      f"First is {what} {bad[0]}. Repair the names, or leave them out with unknown='drop'."))
+        raise ValueError(
+            _unknown_ids(
+                [x[i] for i in bad for x, r in zip(cols, rows) if r[i] < 0],
+                ids,
+                bad.size,
+                what,
+                f"First is {what} {bad[0]}. Repair the names, or leave them out with unknown='drop'.",
+            )
+        )
     return rows[:, keep], ids, open_ids, n_samples, keep
 
 # %% ../nbs/01_constraints.ipynb #7ade8804
 class Constraints(_SideInfo):
     "Must-links (+1), cannot-links (-1) and don't-knows (0) between pairs of rows."
+
     _kind, _cols, _answer = "constraint", ("a", "b"), "value"
 
-    def __init__(self,
-        a, # first row of each pair: numbers, or text ids
-        b, # second row of each pair
-        value, # +1 must, -1 cannot, 0 don't know, or words
-        *, weight=None, # how much each answer counts, default 1
-        expert=None, # who answered: text or whole numbers
-        ids=None, # the id of every row at the time the pairs were made
-        n_samples=None, # rows of the table that row numbers refer to
-        by=None, # "row" or "id": what whole numbers in `a`, `b` are
-        value_kind=None, # "01" or "pm1", when values are 0 and 1
-        experts=None, # names of all experts, also silent ones
-        unknown="raise", # or "drop": pairs whose id is not in `ids`
+    def __init__(
+        self,
+        a,  # first row of each pair: numbers, or text ids
+        b,  # second row of each pair
+        value,  # +1 must, -1 cannot, 0 don't know, or words
+        *,
+        weight=None,  # how much each answer counts, default 1
+        expert=None,  # who answered: text or whole numbers
+        ids=None,  # the id of every row at the time the pairs were made
+        n_samples=None,  # rows of the table that row numbers refer to
+        by=None,  # "row" or "id": what whole numbers in `a`, `b` are
+        value_kind=None,  # "01" or "pm1", when values are 0 and 1
+        experts=None,  # names of all experts, also silent ones
+        unknown="raise",  # or "drop": pairs whose id is not in `ids`
     ):
-        rows, ids, open_ids, n, keep = _read_rows((a, b), self._cols, ids, by, n_samples, unknown, self._kind)
+        rows, ids, open_ids, n, keep = _read_rows(
+            (a, b), self._cols, ids, by, n_samples, unknown, self._kind
+        )
         v = _parse_values(value, value_kind)
-        if v.size != keep.size: raise ValueError(f"{_count(keep.size, 'pair')} but {_count(v.size, 'value')}.")
+        if v.size != keep.size:
+            raise ValueError(f"{_count(keep.size, 'pair')} but {_count(v.size, 'value')}.")
         w = _weights(weight, keep.size)
         e, experts = _experts(expert, experts, keep.size)
         rows, sel = _no_self_pairs(rows, v[keep], np.flatnonzero(keep), ids)
@@ -326,22 +528,39 @@ class Constraints(_SideInfo):
 def _no_self_pairs(rows, v, number, ids):
     "Drop must (i,i) with a warning, refuse cannot (i,i)."
     own = rows[0] == rows[1]
-    if not own.any(): return rows, np.arange(v.size)
+    if not own.any():
+        return rows, np.arange(v.size)
     name = lambda i: repr(ids[i]) if ids is not None else int(i)
     which = lambda k: f"constraint {number[k]}: ({name(rows[0, k])}, {name(rows[1, k])})"
     bad = np.flatnonzero(own & (v < 0))
     if bad.size:
-        raise ValueError(f"{_count(bad.size, 'cannot-link')} between a row and itself: first is {which(bad[0])}. "
-                         "A row cannot be apart from itself; leave the pair out.")
-    warnings.warn(f"{_count(own.sum(), 'constraint')} between a row and itself dropped: first is {which(np.flatnonzero(own)[0])}.", stacklevel=4)
+        raise ValueError(
+            f"{_count(bad.size, 'cannot-link')} between a row and itself: first is {which(bad[0])}. "
+            "A row cannot be apart from itself; leave the pair out."
+        )
+    warnings.warn(
+        f"{_count(own.sum(), 'constraint')} between a row and itself dropped: first is {which(np.flatnonzero(own)[0])}.",
+        stacklevel=4,
+    )
     return rows[:, ~own], np.flatnonzero(~own)
+
 
 Constraints.a = property(lambda self: self._rows[0], doc="First row of each pair.")
 Constraints.b = property(lambda self: self._rows[1], doc="Second row of each pair.")
-Constraints.value = property(lambda self: self._code, doc="+1 must, -1 cannot, 0 don't know.")
-Constraints.must = property(lambda self: self._rows[:, self._code > 0].T, doc="`(m, 2)` must-linked rows.")
-Constraints.cannot = property(lambda self: self._rows[:, self._code < 0].T, doc="`(m, 2)` cannot-linked rows.")
-Constraints.unsure = property(lambda self: self._rows[:, self._code == 0].T, doc="`(m, 2)` rows that nobody could tell.")
+Constraints.value = property(
+    lambda self: self._code, doc="+1 must, -1 cannot, 0 don't know."
+)
+Constraints.must = property(
+    lambda self: self._rows[:, self._code > 0].T, doc="`(m, 2)` must-linked rows."
+)
+Constraints.cannot = property(
+    lambda self: self._rows[:, self._code < 0].T, doc="`(m, 2)` cannot-linked rows."
+)
+Constraints.unsure = property(
+    lambda self: self._rows[:, self._code == 0].T,
+    doc="`(m, 2)` rows that nobody could tell.",
+)
+
 
 def _repr(self):
     "Counts of each answer."
@@ -351,25 +570,46 @@ def _repr(self):
     who = f", {self.n_experts} experts" if self.n_experts > 1 else ""
     return f"Constraints({', '.join(parts)}{where}{who}{', by id' if self.ids is not None else ''})"
 
+
 Constraints.__repr__ = _repr
 
 # %% ../nbs/01_constraints.ipynb #15a891e6
 @_method(_SideInfo)
-def _to_records(self)->list: # tuples (rows…, answer, weight, expert)
+def _to_records(self) -> list:  # tuples (rows…, answer, weight, expert)
     "Plain tuples, rows as ids when there are ids."
     rows = self._rows if self.ids is None else self.ids[self._rows]
     who = np.array(self.experts, object)[self.expert] if self._code.size else []
-    return list(zip(*(r.tolist() for r in rows), map(self._word, self._code.tolist()), self.weight.tolist(), who))
+    return list(
+        zip(
+            *(r.tolist() for r in rows),
+            map(self._word, self._code.tolist()),
+            self.weight.tolist(),
+            who,
+        )
+    )
+
 
 _SideInfo._word = staticmethod(lambda code: _NAME[code])
 
+
 def _eq(self, other):
     "Same answers, weights, experts, ids and table length."
-    if not isinstance(other, _SideInfo) or self._kind != other._kind: return NotImplemented
+    if not isinstance(other, _SideInfo) or self._kind != other._kind:
+        return NotImplemented
     same = np.array_equal
-    ids = (self.ids is None) == (other.ids is None) and (self.ids is None or same(self.ids, other.ids))
-    return bool(ids and self.n_samples == other.n_samples and self.experts == other.experts and same(self._rows, other._rows)
-                and same(self._code, other._code) and same(self.weight, other.weight) and same(self.expert, other.expert))
+    ids = (self.ids is None) == (other.ids is None) and (
+        self.ids is None or same(self.ids, other.ids)
+    )
+    return bool(
+        ids
+        and self.n_samples == other.n_samples
+        and self.experts == other.experts
+        and same(self._rows, other._rows)
+        and same(self._code, other._code)
+        and same(self.weight, other.weight)
+        and same(self.expert, other.expert)
+    )
+
 
 _SideInfo.__eq__, _SideInfo.__hash__ = _eq, None
 
@@ -377,78 +617,116 @@ _SideInfo.__eq__, _SideInfo.__hash__ = _eq, None
 def _pairs(x, name):
     "`(m, 2)` columns of a list of pairs."
     x = list(x) if not hasattr(x, "__array__") else np.asarray(x).tolist()
-    bad = [i for i, p in enumerate(x) if isinstance(p, str) or not hasattr(p, "__len__") or len(p) != 2]
-    if bad: raise ValueError(f"{name} must be a list of pairs (i, j): {_count(len(bad), 'entry', 'are')} not, first is {name}[{bad[0]}] = {x[bad[0]]!r}.")
+    bad = [
+        i
+        for i, p in enumerate(x)
+        if isinstance(p, str) or not hasattr(p, "__len__") or len(p) != 2
+    ]
+    if bad:
+        raise ValueError(
+            f"{name} must be a list of pairs (i, j): {_count(len(bad), 'entry', 'are')} not, first is {name}[{bad[0]}] = {x[bad[0]]!r}."
+        )
     return [p[0] for p in x], [p[1] for p in x]
 
+
 @_method(Constraints, kind=classmethod)
-def _from_pairs(cls,
-    must=(), # pairs that belong together
-    cannot=(), # pairs that do not
-    unsure=(), # pairs nobody could tell
-    **kwargs, # `weight, expert, ids, n_samples` as in `Constraints`
+def _from_pairs(
+    cls,
+    must=(),  # pairs that belong together
+    cannot=(),  # pairs that do not
+    unsure=(),  # pairs nobody could tell
+    **kwargs,  # `weight, expert, ids, n_samples` as in `Constraints`
 ):
     "Constraints from lists of pairs."
-    cols = [_pairs(p, name) for p, name in ((must, "must"), (cannot, "cannot"), (unsure, "unsure"))]
+    cols = [
+        _pairs(p, name)
+        for p, name in ((must, "must"), (cannot, "cannot"), (unsure, "unsure"))
+    ]
     a, b = [sum((c[k] for c in cols), []) for k in (0, 1)]
-    return cls(a, b, np.repeat(np.array([1, -1, 0], np.int8), [len(c[0]) for c in cols]), value_kind="pm1", **kwargs)
+    return cls(
+        a,
+        b,
+        np.repeat(np.array([1, -1, 0], np.int8), [len(c[0]) for c in cols]),
+        value_kind="pm1",
+        **kwargs,
+    )
 
 # %% ../nbs/01_constraints.ipynb #1add7331
 def _distinct(total, m, rng):
     "`m` different whole numbers below `total`, in random order, with O(m) memory."
-    if 2*m >= total: return rng.permutation(total)[:m]
+    if 2 * m >= total:
+        return rng.permutation(total)[:m]
     found = np.empty(0, np.int64)
-    while found.size < m: found = _sorted_unique(np.r_[found, rng.integers(total, size=m - found.size + 16)])
+    while found.size < m:
+        found = _sorted_unique(np.r_[found, rng.integers(total, size=m - found.size + 16)])
     return rng.permutation(found)[:m]
+
 
 def _unrank(t):
     "The pair i < j with t = j(j-1)/2 + i."
-    j = ((1 + np.sqrt(1 + 8*t.astype(float)))/2).astype(np.int64)
-    j -= j*(j-1)//2 > t
-    j += j*(j+1)//2 <= t
-    return t - j*(j-1)//2, j
+    j = ((1 + np.sqrt(1 + 8 * t.astype(float))) / 2).astype(np.int64)
+    j -= j * (j - 1) // 2 > t
+    j += j * (j + 1) // 2 <= t
+    return t - j * (j - 1) // 2, j
 
 # %% ../nbs/01_constraints.ipynb #1bb4c3a5
 def _inside(start, size, t):
     "Pair number `t` among the pairs inside a cluster; positions in cluster order."
-    ends = np.cumsum(size*(size-1)//2)
+    ends = np.cumsum(size * (size - 1) // 2)
     k = np.searchsorted(ends, t, side="right")
-    i, j = _unrank(t - (ends[k] - size[k]*(size[k]-1)//2))
+    i, j = _unrank(t - (ends[k] - size[k] * (size[k] - 1) // 2))
     return start[k] + i, start[k] + j
+
 
 def _across(start, size, t):
     "Pair number `t` among the pairs of different clusters."
     after = start[-1] + size[-1] - (start + size)
-    ends = np.cumsum(size*after)
+    ends = np.cumsum(size * after)
     k = np.searchsorted(ends, t, side="right")
-    i, j = np.divmod(t - (ends[k] - size[k]*after[k]), np.maximum(after[k], 1))
+    i, j = np.divmod(t - (ends[k] - size[k] * after[k]), np.maximum(after[k], 1))
     return start[k] + i, start[k] + size[k] + j
 
 # %% ../nbs/01_constraints.ipynb #5765fd2d
-def _chance(x, name, meaning, below=1.):
+def _chance(x, name, meaning, below=1.0):
     "A probability in [0, below), or at most 1."
-    ok = isinstance(x, (int, float, np.number)) and 0 <= x and (x < below if below < 1 else x <= 1)
-    if not ok: raise ValueError(f"{name}={x!r} is outside {'[0, %g)' % below if below < 1 else '[0, 1]'}: {meaning}")
+    ok = (
+        isinstance(x, (int, float, np.number))
+        and 0 <= x
+        and (x < below if below < 1 else x <= 1)
+    )
+    if not ok:
+        raise ValueError(
+            f"{name}={x!r} is outside {'[0, %g)' % below if below < 1 else '[0, 1]'}: {meaning}"
+        )
     return float(x)
+
 
 _NOISE = "noise is the chance that one answer is wrong; at 0.5 answers carry no information, above it they say the opposite."
 _ABSTAIN = "abstain is the chance that the answer is don't know."
+
 
 def _classes(y):
     "Class number of each row; refuses missing labels."
     y = _column(y, "y")
     miss = np.flatnonzero([v is None or v != v for v in y.tolist()])
-    if miss.size: raise ValueError(f"{_count(miss.size, 'label')} missing: first is y[{miss[0]}]. Draw pairs from the labelled rows only.")
+    if miss.size:
+        raise ValueError(
+            f"{_count(miss.size, 'label')} missing: first is y[{miss[0]}]. Draw pairs from the labelled rows only."
+        )
     return np.unique(y if y.dtype != object else y.astype(str), return_inverse=True)[1]
+
 
 def _rng(random_state):
     "A numpy Generator from scikit-learn's `random_state`."
-    if isinstance(random_state, np.random.Generator): return random_state
+    if isinstance(random_state, np.random.Generator):
+        return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
+
 @_method(Constraints)
-def _flip(self,
-    p, # chance that an answer is turned around, in [0, 1]
+def _flip(
+    self,
+    p,  # chance that an answer is turned around, in [0, 1]
     random_state=None,
 ):
     "A copy in which each answer is turned around with chance `p`; don't-knows stay."
@@ -458,39 +736,55 @@ def _flip(self,
 
 # %% ../nbs/01_constraints.ipynb #02d0128d
 @_method(Constraints, kind=classmethod)
-def _from_labels(cls,
-    y, # true label of each row
-    n=100, # number of different pairs
-    noise=0., # chance of a wrong answer, below 0.5
-    abstain=0., # chance of "don't know"
-    balanced=False, # half must-links, half cannot-links (before noise)
+def _from_labels(
+    cls,
+    y,  # true label of each row
+    n=100,  # number of different pairs
+    noise=0.0,  # chance of a wrong answer, below 0.5
+    abstain=0.0,  # chance of "don't know"
+    balanced=False,  # half must-links, half cannot-links (before noise)
     random_state=None,
-    *, ids=None, # the id of every row
-    expert=None, # name of that person
+    *,
+    ids=None,  # the id of every row
+    expert=None,  # name of that person
 ):
     "`n` different random pairs answered from `y` by an imperfect person."
     y, rng = _classes(y), _rng(random_state)
     n, N = _whole(n, "n"), y.size
-    noise, abstain = _chance(noise, "noise", _NOISE, .5), _chance(abstain, "abstain", _ABSTAIN)
-    a, b = _balanced_pairs(y, n, rng) if balanced else _unrank(_distinct(_enough(n, N*(N-1)//2, "distinct pairs"), n, rng))
+    noise, abstain = (
+        _chance(noise, "noise", _NOISE, 0.5),
+        _chance(abstain, "abstain", _ABSTAIN),
+    )
+    a, b = (
+        _balanced_pairs(y, n, rng)
+        if balanced
+        else _unrank(_distinct(_enough(n, N * (N - 1) // 2, "distinct pairs"), n, rng))
+    )
     value = np.where(y[a] == y[b], 1, -1)
     value[rng.random(n) < noise] *= -1
     value[rng.random(n) < abstain] = 0
     return cls(a, b, value, ids=ids, n_samples=N, value_kind="pm1", expert=expert)
 
+
 def _enough(n, total, what):
     "`total`, or a message when fewer than `n` exist."
-    if n > total: raise ValueError(f"n={n:,} asks for {n:,} {what}, but only {total:,} exist. Repair: a smaller n.")
+    if n > total:
+        raise ValueError(
+            f"n={n:,} asks for {n:,} {what}, but only {total:,} exist. Repair: a smaller n."
+        )
     return total
+
 
 def _balanced_pairs(y, n, rng):
     "n//2 pairs across clusters and the rest inside, in random order."
     order, size = np.argsort(y, kind="stable"), np.bincount(y)
     start = np.r_[0, np.cumsum(size)[:-1]]
-    within, pairs = int((size*(size-1)//2).sum()), y.size*(y.size-1)//2
-    t = _distinct(_enough(n - n//2, within, "pairs of equal label"), n - n//2, rng)
-    s = _distinct(_enough(n//2, pairs - within, "pairs of different label"), n//2, rng)
-    i, j = np.concatenate([_inside(start, size, t), _across(start, size, s)], axis=1)[:, rng.permutation(n)]
+    within, pairs = int((size * (size - 1) // 2).sum()), y.size * (y.size - 1) // 2
+    t = _distinct(_enough(n - n // 2, within, "pairs of equal label"), n - n // 2, rng)
+    s = _distinct(_enough(n // 2, pairs - within, "pairs of different label"), n // 2, rng)
+    i, j = np.concatenate([_inside(start, size, t), _across(start, size, s)], axis=1)[
+        :, rng.permutation(n)
+    ]
     return order[i], order[j]
 
 # %% ../nbs/01_constraints.ipynb #d72bafe0
@@ -499,29 +793,36 @@ def _must_graph(self):
     i, j = self._rows[:, self._code > 0]
     return sp.coo_array((np.ones(i.size, np.int32), (i, j)), (self._n, self._n)).tocsr()
 
+
 @_method(Constraints)
-def _groups(self)->np.ndarray: # (n_samples,) group of each row
+def _groups(self) -> np.ndarray:  # (n_samples,) group of each row
     "Must-link components: the group of each row."
     return connected_components(_must_graph(self), directed=False)[1].astype(np.int64)
+
 
 def _contradicted(self, g=None):
     "Positions of the cannot-links whose ends are in one group."
     g, no = self.groups() if g is None else g, np.flatnonzero(self._code < 0)
     return no[g[self._rows[0, no]] == g[self._rows[1, no]]]
 
+
 def _chain(G, i, j):
     "Rows of a shortest path from i to j in the adjacency `G`."
     _, parent = breadth_first_order(G, i, directed=True, return_predecessors=True)
     path = [int(j)]
-    while path[-1] != i: path.append(int(parent[path[-1]]))
+    while path[-1] != i:
+        path.append(int(parent[path[-1]]))
     return path[::-1]
 
+
 @_method(Constraints)
-def _contradictions(self,
-    limit=None, # how many to explain, default all
-)->list: # of ((i, j), [i, …, j]) in row numbers
+def _contradictions(
+    self,
+    limit=None,  # how many to explain, default all
+) -> list:  # of ((i, j), [i, …, j]) in row numbers
     "Each contradicted cannot-link with the shortest chain of must-links between its ends."
     return _evidence(self, _contradicted(self)[:limit])
+
 
 def _evidence(self, bad):
     "Pair and chain for each cannot-link in `bad`."
@@ -533,87 +834,151 @@ def _evidence(self, bad):
 @dataclass(repr=False)
 class ConstraintReport:
     "What `check` found; print it."
-    counts:dict = field(default_factory=dict) # answers of each kind
-    facts:dict = field(default_factory=dict) # other numbers, in order
-    opposite:int = 0 # pairs or triples that got different answers
-    contradictions:int = 0 # cannot-links inside a must-link group
-    evidence:list = field(default_factory=list) # one sentence for each of the first few
+
+    counts: dict = field(default_factory=dict)  # answers of each kind
+    facts: dict = field(default_factory=dict)  # other numbers, in order
+    opposite: int = 0  # pairs or triples that got different answers
+    contradictions: int = 0  # cannot-links inside a must-link group
+    evidence: list = field(default_factory=list)  # one sentence for each of the first few
+
     @property
-    def ok(self): "True when the answers agree with each other."; return not (self.opposite or self.contradictions)
+    def ok(self):
+        "True when the answers agree with each other."
+        return not (self.opposite or self.contradictions)
+
     def __repr__(self):
-        lines = [", ".join(f"{n:,} {k}" for k, n in self.counts.items())] + [f"{k}: {n:,}" for k, n in self.facts.items()]
-        lines += [f"opposite answers: {self.opposite:,}", f"contradictions: {self.contradictions:,}"] + [f"  {e}" for e in self.evidence]
+        lines = [", ".join(f"{n:,} {k}" for k, n in self.counts.items())] + [
+            f"{k}: {n:,}" for k, n in self.facts.items()
+        ]
+        lines += [
+            f"opposite answers: {self.opposite:,}",
+            f"contradictions: {self.contradictions:,}",
+        ] + [f"  {e}" for e in self.evidence]
         more = self.contradictions - len(self.evidence)
-        return "\n".join(lines + ([f"  … and {more:,} more"] if self.evidence and more > 0 else []))
+        return "\n".join(
+            lines + ([f"  … and {more:,} more"] if self.evidence and more > 0 else [])
+        )
+
 
 def _show(self, i):
     "A row for people: its id if it has one, and its number."
     names = self.ids if self.ids is not None else self._labels
     return str(int(i)) if names is None else f"{names[i]!r}"
 
+
 def _sentence(self, pair, chain):
     "One contradiction in words."
     (i, j), s = pair, lambda r: _show(self, r)
-    links = list(map(s, chain)) if len(chain) < 13 else [*map(s, chain[:6]), "…", *map(s, chain[-6:])]
-    return f"cannot-link ({s(i)}, {s(j)}), but {_count(len(chain)-1, 'must-link', 'join')} them: {' – '.join(links)}"
+    links = (
+        list(map(s, chain))
+        if len(chain) < 13
+        else [*map(s, chain[:6]), "…", *map(s, chain[-6:])]
+    )
+    return f"cannot-link ({s(i)}, {s(j)}), but {_count(len(chain) - 1, 'must-link', 'join')} them: {' – '.join(links)}"
+
 
 def _opposite(self):
     "Positions of answers to pairs that got both must and cannot."
     key = _row_key(self._rows, self._n)
     both = np.sort(np.concatenate([_sorted_unique(key[self._code == v]) for v in (1, -1)]))
     both = both[:-1][both[1:] == both[:-1]]
-    return np.flatnonzero(np.isin(key, both) & (self._code != 0)) if both.size else np.empty(0, np.int64)
+    return (
+        np.flatnonzero(np.isin(key, both) & (self._code != 0))
+        if both.size
+        else np.empty(0, np.int64)
+    )
 
 # %% ../nbs/01_constraints.ipynb #2fbcecc1
 @_method(Constraints)
-def _check(self,
-    limit=3, # contradictions to explain
-)->ConstraintReport:
+def _check(
+    self,
+    limit=3,  # contradictions to explain
+) -> ConstraintReport:
     "Counts, duplicates, opposite answers, contradictions with evidence."
     g = self.groups()
     size, bad = np.bincount(g, minlength=1), _contradicted(self, g)
     opposite = _row_key(self._rows[:, _opposite(self)], self._n)
-    return ConstraintReport({_NAME[k]: int((self._code == k).sum()) for k in (1, -1, 0)},
-        {"rows named": _n_named(self), "experts": self.n_experts, "duplicates merged": self.n_merged,
-         "groups of two or more rows": int((size > 1).sum()), "largest group": int(size.max())},
-        int(_sorted_unique(opposite).size), bad.size, [_sentence(self, *e) for e in _evidence(self, bad[:limit])] if bad.size else [])
+    return ConstraintReport(
+        {_NAME[k]: int((self._code == k).sum()) for k in (1, -1, 0)},
+        {
+            "rows named": _n_named(self),
+            "experts": self.n_experts,
+            "duplicates merged": self.n_merged,
+            "groups of two or more rows": int((size > 1).sum()),
+            "largest group": int(size.max()),
+        },
+        int(_sorted_unique(opposite).size),
+        bad.size,
+        [_sentence(self, *e) for e in _evidence(self, bad[:limit])] if bad.size else [],
+    )
 
-def _n_named(self): return int(np.count_nonzero(np.bincount(self._rows.ravel(), minlength=1)))
+
+def _n_named(self):
+    return int(np.count_nonzero(np.bincount(self._rows.ravel(), minlength=1)))
 
 # %% ../nbs/01_constraints.ipynb #243c61e6
 class ClosedConstraints(Constraints):
     "All implied constraints, kept as groups; pairs are written down on first use of `a`, `b`, `value`."
-    max_pairs = 5_000_000 # refuse to write down more pairs than this
+
+    max_pairs = 5_000_000  # refuse to write down more pairs than this
 
     def __init__(self, c):
         g, rows, code = c.groups(), c._rows, c._code
         no = rows[:, code < 0]
         apart, inner = g[no[:, g[no[0]] != g[no[1]]]], no[:, g[no[0]] == g[no[1]]]
         K = int(g.max(initial=-1)) + 1
-        key = _sorted_unique(np.minimum(*apart)*K + np.maximum(*apart))
-        self.group, self.sizes = g, np.bincount(g, minlength=K) # group of each row, rows in each group
-        self.apart = np.array(np.divmod(key, max(K, 1))).T # (p, 2) separated groups
-        inner = _sorted_unique(inner[0]*c._n + inner[1])
-        self.inner = np.array(np.divmod(inner, max(c._n, 1))) # (2, q) contradicted cannot-links, kept as they are
-        self.experts, self.ids, self._open, self.n_samples, self._labels = (0,), c.ids, c._open, c.n_samples, c._labels
+        key = _sorted_unique(np.minimum(*apart) * K + np.maximum(*apart))
+        self.group, self.sizes = (
+            g,
+            np.bincount(g, minlength=K),
+        )  # group of each row, rows in each group
+        self.apart = np.array(np.divmod(key, max(K, 1))).T  # (p, 2) separated groups
+        inner = _sorted_unique(inner[0] * c._n + inner[1])
+        self.inner = np.array(
+            np.divmod(inner, max(c._n, 1))
+        )  # (2, q) contradicted cannot-links, kept as they are
+        self.experts, self.ids, self._open, self.n_samples, self._labels = (
+            (0,),
+            c.ids,
+            c._open,
+            c.n_samples,
+            c._labels,
+        )
 
     @property
-    def n_must(self): "Implied must-links."; return int((self.sizes*(self.sizes-1)//2).sum())
+    def n_must(self):
+        "Implied must-links."
+        return int((self.sizes * (self.sizes - 1) // 2).sum())
+
     @property
-    def n_cannot(self): "Implied cannot-links."; return int(np.prod(self.sizes[self.apart], axis=1).sum()) + self.inner.shape[1]
+    def n_cannot(self):
+        "Implied cannot-links."
+        return int(np.prod(self.sizes[self.apart], axis=1).sum()) + self.inner.shape[1]
+
     @property
-    def n_constraints(self): return self.n_must + self.n_cannot
-    def closure(self): "A closure is closed."; return self
-    def __repr__(self): return f"Closure({self.n_must:,} must, {self.n_cannot:,} cannot; {self.sizes.size:,} groups, {len(self.apart):,} pairs of groups apart)"
+    def n_constraints(self):
+        return self.n_must + self.n_cannot
+
+    def closure(self):
+        "A closure is closed."
+        return self
+
+    def __repr__(self):
+        return f"Closure({self.n_must:,} must, {self.n_cannot:,} cannot; {self.sizes.size:,} groups, {len(self.apart):,} pairs of groups apart)"
 
     def __getattr__(self, name):
-        if name not in ("_rows", "_code", "weight", "expert"): raise AttributeError(name)
+        if name not in ("_rows", "_code", "weight", "expert"):
+            raise AttributeError(name)
         self._rows, self._code = _implied_pairs(self)
-        self.weight, self.expert = np.ones(self._code.size), np.zeros(self._code.size, np.int64)
+        self.weight, self.expert = (
+            np.ones(self._code.size),
+            np.zeros(self._code.size, np.int64),
+        )
         return self.__dict__[name]
 
+
 @_method(Constraints)
-def _closure(self)->ClosedConstraints:
+def _closure(self) -> ClosedConstraints:
     "Every constraint that follows from these."
     return ClosedConstraints(self)
 
@@ -621,258 +986,448 @@ def _closure(self)->ClosedConstraints:
 def _implied_pairs(cl):
     "Rows (2, m) and values of every pair in a closure."
     if cl.n_constraints > cl.max_pairs:
-        raise ValueError(f"This closure has {cl.n_constraints:,} pairs (largest group: {cl.sizes.max():,} rows), more than max_pairs={cl.max_pairs:,}. "
-                         "Use .group, .apart and .query(i, j), or raise .max_pairs.")
-    order, start = np.argsort(cl.group, kind="stable"), np.r_[0, np.cumsum(cl.sizes)[:-1]].astype(np.int64)
+        raise ValueError(
+            f"This closure has {cl.n_constraints:,} pairs (largest group: {cl.sizes.max():,} rows), more than max_pairs={cl.max_pairs:,}. "
+            "Use .group, .apart and .query(i, j), or raise .max_pairs."
+        )
+    order, start = (
+        np.argsort(cl.group, kind="stable"),
+        np.r_[0, np.cumsum(cl.sizes)[:-1]].astype(np.int64),
+    )
     must = np.array(_inside(start, cl.sizes, np.arange(cl.n_must)))
     g, h = cl.apart.T
-    m = cl.sizes[g]*cl.sizes[h]
+    m = cl.sizes[g] * cl.sizes[h]
     k = np.repeat(np.arange(m.size), m)
     i, j = np.divmod(np.arange(m.sum()) - np.repeat(np.cumsum(m) - m, m), cl.sizes[h][k])
-    rows = np.concatenate([order[must], order[[start[g][k] + i, start[h][k] + j]], cl.inner], axis=1)
-    value = np.repeat(np.array([1, -1], np.int8), [must.shape[1], rows.shape[1] - must.shape[1]])
+    rows = np.concatenate(
+        [order[must], order[[start[g][k] + i, start[h][k] + j]], cl.inner], axis=1
+    )
+    value = np.repeat(
+        np.array([1, -1], np.int8), [must.shape[1], rows.shape[1] - must.shape[1]]
+    )
     return np.sort(rows, axis=0), value
 
+
 @_method(ClosedConstraints)
-def _query(self, i, j)->np.ndarray: # +1, -1, or 0 where nothing follows
+def _query(self, i, j) -> np.ndarray:  # +1, -1, or 0 where nothing follows
     "What follows for rows i, j (numbers or arrays), without writing pairs down."
     g, h = self.group[np.asarray(i)], self.group[np.asarray(j)]
     K = self.sizes.size
-    apart = np.isin(np.minimum(g, h)*K + np.maximum(g, h), self.apart[:, 0]*K + self.apart[:, 1])
+    apart = np.isin(
+        np.minimum(g, h) * K + np.maximum(g, h), self.apart[:, 0] * K + self.apart[:, 1]
+    )
     return np.where(g == h, 1, np.where(apart, -1, 0)).astype(np.int8)
 
 # %% ../nbs/01_constraints.ipynb #c79385f3
 @_method(Constraints)
-def _resolve(self,
-    on_conflict="keep", # "keep", "raise", "majority" or "drop"
+def _resolve(
+    self,
+    on_conflict="keep",  # "keep", "raise", "majority" or "drop"
 ):
     "Decide what to do with opposite answers."
-    if on_conflict == "keep": return self
-    if on_conflict == "drop": return self._like(np.setdiff1d(np.arange(self.n_constraints), _opposite(self)))
-    if on_conflict == "majority": return _majority(self)
-    if on_conflict != "raise": raise ValueError(f"on_conflict={on_conflict!r} is not known: use 'keep', 'raise', 'majority' or 'drop'.")
+    if on_conflict == "keep":
+        return self
+    if on_conflict == "drop":
+        return self._like(np.setdiff1d(np.arange(self.n_constraints), _opposite(self)))
+    if on_conflict == "majority":
+        return _majority(self)
+    if on_conflict != "raise":
+        raise ValueError(
+            f"on_conflict={on_conflict!r} is not known: use 'keep', 'raise', 'majority' or 'drop'."
+        )
     bad = _contradicted(self).size
     if bad:
-        more = f" {_count(bad-1, 'more contradiction')}." if bad > 1 else ""
-        raise ValueError(f"The constraints contradict each other: {_sentence(self, *self.contradictions(1)[0])}.{more} Repair: constraints.check() shows them, "
-                         "resolve('majority') or resolve('drop') settles opposite answers, or use a method with soft constraints.")
+        more = f" {_count(bad - 1, 'more contradiction')}." if bad > 1 else ""
+        raise ValueError(
+            f"The constraints contradict each other: {_sentence(self, *self.contradictions(1)[0])}.{more} Repair: constraints.check() shows them, "
+            "resolve('majority') or resolve('drop') settles opposite answers, or use a method with soft constraints."
+        )
     return self
+
 
 def _majority(self):
     "One answer per pair: the sign of the summed weights."
     key = _row_key(self._rows, self._n)
     _, first, inv = np.unique(key, return_index=True, return_inverse=True)
-    total, asked = np.bincount(inv, self.weight*self._code, first.size), np.bincount(inv, self._code != 0, first.size)
+    total, asked = (
+        np.bincount(inv, self.weight * self._code, first.size),
+        np.bincount(inv, self._code != 0, first.size),
+    )
     keep = np.sort(first[(total != 0) | (asked == 0)])
     vote = total[inv[keep]]
-    return self._like(keep, code=np.sign(vote), weight=np.where(vote == 0, 1, np.abs(vote)), expert=np.zeros(keep.size, int), experts=(0,))
+    return self._like(
+        keep,
+        code=np.sign(vote),
+        weight=np.where(vote == 0, 1, np.abs(vote)),
+        expert=np.zeros(keep.size, int),
+        experts=(0,),
+    )
 
 # %% ../nbs/01_constraints.ipynb #35139777
 @_method(_SideInfo)
-def _merge(self,
-    *others, # containers of the same kind
+def _merge(
+    self,
+    *others,  # containers of the same kind
 ):
     "All answers of several containers; experts of equal name are the same person."
     for o in others:
         if not isinstance(o, _SideInfo) or o._kind != self._kind:
             raise TypeError(f"merge needs {type(self).__name__}, got {type(o).__name__}.")
-        if (o.ids is None) != (self.ids is None): raise ValueError("one side names rows by number, the other by id: build both with ids=.")
+        if (o.ids is None) != (self.ids is None):
+            raise ValueError(
+                "one side names rows by number, the other by id: build both with ids=."
+            )
     every = (self,) + others
     sizes = {o.n_samples for o in every if o.n_samples is not None}
     ids, n, rows = self.ids, max(sizes, default=None), [o._rows for o in every]
     if ids is None and len(sizes) > 1:
-        raise ValueError(f"row numbers of tables of different length ({', '.join(map(str, sorted(sizes)))} rows) cannot be merged: build both with ids=.")
+        raise ValueError(
+            f"row numbers of tables of different length ({', '.join(map(str, sorted(sizes)))} rows) cannot be merged: build both with ids=."
+        )
     if ids is not None:
         if len({o.ids.dtype for o in every if len(o.ids)}) > 1:
-            raise ValueError("ids are text on one side and whole numbers on the other: convert one, e.g. with str.")
+            raise ValueError(
+                "ids are text on one side and whole numbers on the other: convert one, e.g. with str."
+            )
         ids = _names(list(dict.fromkeys(v for o in every for v in o.ids.tolist())), "ids")
-        rows, n = [_lookup(o.ids, ids)[o._rows] if o.n_constraints else o._rows for o in every], len(ids)
-    names = list(dict.fromkeys(v for o in every for v in o.experts if o.n_constraints)) or [0]
-    if len({type(v) for v in names}) > 1: names = list(dict.fromkeys(map(str, names)))
+        rows, n = (
+            [_lookup(o.ids, ids)[o._rows] if o.n_constraints else o._rows for o in every],
+            len(ids),
+        )
+    names = list(dict.fromkeys(v for o in every for v in o.experts if o.n_constraints)) or [
+        0
+    ]
+    if len({type(v) for v in names}) > 1:
+        names = list(dict.fromkeys(map(str, names)))
     place = {v: k for k, v in enumerate(names)}
-    who = [np.array([place.get(type(names[0])(v), 0) for v in o.experts], np.int64)[o.expert] for o in every]
+    who = [
+        np.array([place.get(type(names[0])(v), 0) for v in o.experts], np.int64)[o.expert]
+        for o in every
+    ]
     open_ids = any(o._open for o in every)
-    return self._like(rows=np.concatenate(rows, axis=1), code=np.concatenate([o._code for o in every]), weight=np.concatenate([o.weight for o in every]),
-                      expert=np.concatenate(who), experts=names, ids=ids, open_ids=open_ids, n_samples=None if open_ids else n)
+    return self._like(
+        rows=np.concatenate(rows, axis=1),
+        code=np.concatenate([o._code for o in every]),
+        weight=np.concatenate([o.weight for o in every]),
+        expert=np.concatenate(who),
+        experts=names,
+        ids=ids,
+        open_ids=open_ids,
+        n_samples=None if open_ids else n,
+    )
 
 # %% ../nbs/01_constraints.ipynb #68a2230c
 @dataclass(repr=False)
 class Agreement:
     "Agreement of every pair of experts, as E × E arrays."
-    experts:tuple # names
-    n:np.ndarray # pairs both answered
-    agree:np.ndarray # share of equal answers
-    kappa:np.ndarray # Cohen's kappa
+
+    experts: tuple  # names
+    n: np.ndarray  # pairs both answered
+    agree: np.ndarray  # share of equal answers
+    kappa: np.ndarray  # Cohen's kappa
+
     def __repr__(self):
         E, lines = range(len(self.experts)), ["experts | both answered | agree | kappa"]
         for i, j in combinations(E, 2):
-            lines.append(f"{self.experts[i]} – {self.experts[j]} | {self.n[i,j]:,} | {self.agree[i,j]:.3f} | {self.kappa[i,j]:.3f}")
+            lines.append(
+                f"{self.experts[i]} – {self.experts[j]} | {self.n[i, j]:,} | {self.agree[i, j]:.3f} | {self.kappa[i, j]:.3f}"
+            )
         return "\n".join(lines)
 
+
 @_method(Constraints)
-def _agreement(self)->Agreement:
+def _agreement(self) -> Agreement:
     "Raw agreement and Cohen's kappa between experts; don't-knows and self-contradicted pairs do not count."
     key = np.unique(_row_key(self._rows, self._n), return_inverse=True)[1]
-    S = sp.coo_array((self.weight*self._code, (key, self.expert)), (int(key.max(initial=-1)) + 1, self.n_experts)).tocsr()
+    S = sp.coo_array(
+        (self.weight * self._code, (key, self.expert)),
+        (int(key.max(initial=-1)) + 1, self.n_experts),
+    ).tocsr()
     M, C = (S > 0).astype(float), (S < 0).astype(float)
     mm, cc, mc = ((P.T @ Q).toarray() for P, Q in ((M, M), (C, C), (M, C)))
     with np.errstate(invalid="ignore", divide="ignore"):
         n = mm + cc + mc + mc.T
-        po, s1, s2 = (mm + cc)/n, (mm + mc)/n, (mm + mc.T)/n
-        pe = s1*s2 + (1-s1)*(1-s2)
-        return Agreement(self.experts, n.astype(int), po, (po - pe)/(1 - pe))
+        po, s1, s2 = (mm + cc) / n, (mm + mc) / n, (mm + mc.T) / n
+        pe = s1 * s2 + (1 - s1) * (1 - s2)
+        return Agreement(self.experts, n.astype(int), po, (po - pe) / (1 - pe))
 
 # %% ../nbs/01_constraints.ipynb #e0b5a1d1
 def _labelled(labels, n, who):
     "Labelled rows and their class numbers; None, NaN and negative numbers mean not labelled."
     if isinstance(labels, dict):
-        if n is None: raise ValueError(f"labeling {who!r} is a dict from row to label: say how many rows there are with n_samples=.")
+        if n is None:
+            raise ValueError(
+                f"labeling {who!r} is a dict from row to label: say how many rows there are with n_samples=."
+            )
         full = np.full(n, None, object)
         for r, v in labels.items():
-            if not 0 <= r < n: raise ValueError(f"labeling {who!r} names row {r}, but n_samples={n}. Row numbers start at 0.")
+            if not 0 <= r < n:
+                raise ValueError(
+                    f"labeling {who!r} names row {r}, but n_samples={n}. Row numbers start at 0."
+                )
             full[r] = v
         labels = full
     v = np.asarray(labels)
-    if v.ndim != 1 or n is not None and len(v) != n: raise ValueError(f"labeling {who!r} has shape {v.shape}; it needs one entry for each of the {n} rows (None, nan or -1 where it says nothing).")
-    if v.dtype.kind in "iuf": keep = np.flatnonzero(np.isfinite(v) & (v >= 0)) if v.dtype.kind == "f" else np.flatnonzero(v >= 0)
-    else: keep = np.flatnonzero([u is not None and u == u and not (isinstance(u, (int, float, np.number)) and u < 0) for u in v.tolist()])
-    return keep, np.unique(v[keep].astype(str) if v.dtype == object else v[keep], return_inverse=True)[1].ravel()
+    if v.ndim != 1 or n is not None and len(v) != n:
+        raise ValueError(
+            f"labeling {who!r} has shape {v.shape}; it needs one entry for each of the {n} rows (None, nan or -1 where it says nothing)."
+        )
+    if v.dtype.kind in "iuf":
+        keep = (
+            np.flatnonzero(np.isfinite(v) & (v >= 0))
+            if v.dtype.kind == "f"
+            else np.flatnonzero(v >= 0)
+        )
+    else:
+        keep = np.flatnonzero(
+            [
+                u is not None
+                and u == u
+                and not (isinstance(u, (int, float, np.number)) and u < 0)
+                for u in v.tolist()
+            ]
+        )
+    return keep, np.unique(
+        v[keep].astype(str) if v.dtype == object else v[keep], return_inverse=True
+    )[1].ravel()
 
 # %% ../nbs/01_constraints.ipynb #e0b5a1d2
 @_method(Constraints, kind=classmethod)
-def _from_expert_labels(cls,
-    labelings, # list, dict by name, data frame or `(n, M)` array: one partial labeling per expert
-    per_row:int=5, # pairs drawn per labelled row; None: all pairs
-    *, ids=None, # the id of every row
-    n_samples:int=None, # rows, when labelings are dicts {row: label}
+def _from_expert_labels(
+    cls,
+    labelings,  # list, dict by name, data frame or `(n, M)` array: one partial labeling per expert
+    per_row: int = 5,  # pairs drawn per labelled row; None: all pairs
+    *,
+    ids=None,  # the id of every row
+    n_samples: int = None,  # rows, when labelings are dicts {row: label}
     random_state=None,
-): # with one expert for each labeling
+):  # with one expert for each labeling
     "Answers of experts who labelled some rows each, a few distinct pairs per row."
-    if hasattr(labelings, "columns"): labelings, ids = {str(k): np.asarray(labelings[k]) for k in labelings.columns}, getattr(labelings, "index", ids) if ids is None else ids
-    elif isinstance(labelings, np.ndarray) and labelings.ndim == 2: labelings = list(labelings.T)
+    if hasattr(labelings, "columns"):
+        labelings, ids = (
+            {str(k): np.asarray(labelings[k]) for k in labelings.columns},
+            getattr(labelings, "index", ids) if ids is None else ids,
+        )
+    elif isinstance(labelings, np.ndarray) and labelings.ndim == 2:
+        labelings = list(labelings.T)
     named = dict(labelings) if isinstance(labelings, dict) else dict(enumerate(labelings))
-    if not named: raise ValueError("no labelings: give at least one.")
-    if per_row is not None and not per_row > 0: raise ValueError(f"per_row={per_row}: the number of pairs per labelled row must be above 0, or None for all pairs.")
-    n = len(ids) if ids is not None else n_samples if n_samples is not None else next((len(v) for v in named.values() if not isinstance(v, dict)), None)
+    if not named:
+        raise ValueError("no labelings: give at least one.")
+    if per_row is not None and not per_row > 0:
+        raise ValueError(
+            f"per_row={per_row}: the number of pairs per labelled row must be above 0, or None for all pairs."
+        )
+    n = (
+        len(ids)
+        if ids is not None
+        else n_samples
+        if n_samples is not None
+        else next((len(v) for v in named.values() if not isinstance(v, dict)), None)
+    )
     rng, parts = _rng(random_state), []
     for m, (who, labels) in enumerate(named.items()):
         rows, code = _labelled(labels, n, who)
-        total = len(rows)*(len(rows)-1)//2
-        q = total if per_row is None else min(total, int(round(per_row*len(rows))))
+        total = len(rows) * (len(rows) - 1) // 2
+        q = total if per_row is None else min(total, int(round(per_row * len(rows))))
         i, j = _unrank(np.arange(total) if q == total else _distinct(total, q, rng))
-        parts.append(np.array([rows[i], rows[j], np.where(code[i] == code[j], 1, -1), np.full(q, m)]))
+        parts.append(
+            np.array([rows[i], rows[j], np.where(code[i] == code[j], 1, -1), np.full(q, m)])
+        )
     a, b, v, e = np.concatenate(parts, axis=1)
     names = list(named)
-    return cls(a, b, v, expert=np.array(names, object)[e].tolist() if len(e) else None, experts=names, ids=None if ids is None else list(ids), n_samples=n, by="row", value_kind="pm1")
+    return cls(
+        a,
+        b,
+        v,
+        expert=np.array(names, object)[e].tolist() if len(e) else None,
+        experts=names,
+        ids=None if ids is None else list(ids),
+        n_samples=n,
+        by="row",
+        value_kind="pm1",
+    )
 
 # %% ../nbs/01_constraints.ipynb #8eeb50cc
 def _meta(self):
     "What the table of answers does not say about itself."
-    return {"csc_nb": type(self)._kind, "by": "row" if self.ids is None else "id", "n_samples": self.n_samples if self.ids is None else None,
-            "ids": None if self.ids is None or self._open else self.ids.tolist(),
-            "id_type": None if self.ids is None else "text" if self.ids.dtype == object else "int", "experts": list(self.experts)}
+    return {
+        "csc_nb": type(self)._kind,
+        "by": "row" if self.ids is None else "id",
+        "n_samples": self.n_samples if self.ids is None else None,
+        "ids": None if self.ids is None or self._open else self.ids.tolist(),
+        "id_type": None
+        if self.ids is None
+        else "text"
+        if self.ids.dtype == object
+        else "int",
+        "experts": list(self.experts),
+    }
+
 
 def _from_columns(cls, cols, meta=None, **kwargs):
     "Build from a dict of columns; keyword arguments win over `meta`."
     meta = meta or {}
-    if meta.get("csc_nb", cls._kind) != cls._kind: raise ValueError(f"this holds {meta['csc_nb']}s, not {cls._kind}s.")
-    known = {k: meta[k] for k in ("by", "n_samples", "ids", "experts") if meta.get(k) is not None}
-    if meta: known["value_kind"] = "pm1"
-    if "expert" not in cols and len(cols[cls._cols[0]]): known.pop("experts", None)
-    if {"ids", "n_samples"} & kwargs.keys(): known.pop("n_samples", None); known.pop("ids", None)
-    if cls._answer != "value": known.pop("value_kind", None)
+    if meta.get("csc_nb", cls._kind) != cls._kind:
+        raise ValueError(f"this holds {meta['csc_nb']}s, not {cls._kind}s.")
+    known = {
+        k: meta[k] for k in ("by", "n_samples", "ids", "experts") if meta.get(k) is not None
+    }
+    if meta:
+        known["value_kind"] = "pm1"
+    if "expert" not in cols and len(cols[cls._cols[0]]):
+        known.pop("experts", None)
+    if {"ids", "n_samples"} & kwargs.keys():
+        known.pop("n_samples", None)
+        known.pop("ids", None)
+    if cls._answer != "value":
+        known.pop("value_kind", None)
     rest = {k: cols[k] for k in ("weight", "expert") if k in cols}
-    return cls(*(cols[k] for k in cls._cols), cols[cls._answer], **{**known, **rest, **kwargs})
+    return cls(
+        *(cols[k] for k in cls._cols), cols[cls._answer], **{**known, **rest, **kwargs}
+    )
 
-_ALIAS = {"a": "a id_a i left first item_a id1", "b": "b id_b j right second item_b id2", "c": "c id_c k third item_c id3",
-          "value": "value answer link label type", "answer": "answer value odd", "weight": "weight w", "expert": "expert annotator rater worker user"}
+
+_ALIAS = {
+    "a": "a id_a i left first item_a id1",
+    "b": "b id_b j right second item_b id2",
+    "c": "c id_c k third item_c id3",
+    "value": "value answer link label type",
+    "answer": "answer value odd",
+    "weight": "weight w",
+    "expert": "expert annotator rater worker user",
+}
+
 
 def _match_columns(cls, names):
     "Which given column plays which part."
     low = {str(n).strip().casefold(): n for n in reversed(list(names))}
-    found = {k: next((low[x] for x in _ALIAS[k].split() if x in low), None) for k in (*cls._cols, cls._answer, "weight", "expert")}
+    found = {
+        k: next((low[x] for x in _ALIAS[k].split() if x in low), None)
+        for k in (*cls._cols, cls._answer, "weight", "expert")
+    }
     miss = [k for k in (*cls._cols, cls._answer) if found[k] is None]
-    if miss: raise ValueError(f"{_count(len(miss), 'column')} missing: {', '.join(f'{k!r}{_close(k, list(low))}' for k in miss)}. "
-                              f"Columns here: {', '.join(map(repr, names))}. "
-                              f"Needed: {', '.join((*cls._cols, cls._answer))}; weight and expert if you have them. Rename, e.g. df.rename(columns=...).")
+    if miss:
+        raise ValueError(
+            f"{_count(len(miss), 'column')} missing: {', '.join(f'{k!r}{_close(k, list(low))}' for k in miss)}. "
+            f"Columns here: {', '.join(map(repr, names))}. "
+            f"Needed: {', '.join((*cls._cols, cls._answer))}; weight and expert if you have them. Rename, e.g. df.rename(columns=...)."
+        )
     return {k: v for k, v in found.items() if v is not None}
 
 # %% ../nbs/01_constraints.ipynb #715ff8cc
-def _is_frame(x): return hasattr(x, "columns") and hasattr(x, "__getitem__") and not isinstance(x, dict)
+def _is_frame(x):
+    return hasattr(x, "columns") and hasattr(x, "__getitem__") and not isinstance(x, dict)
 
-def _from_frame(cls,
-    df, # columns `a, b, value`, perhaps `weight, expert`; pandas or polars
-    **kwargs, # `ids, n_samples, by, value_kind, …` as in the constructor
+
+def _from_frame(
+    cls,
+    df,  # columns `a, b, value`, perhaps `weight, expert`; pandas or polars
+    **kwargs,  # `ids, n_samples, by, value_kind, …` as in the constructor
 ):
     "Read a data frame."
-    if not _is_frame(df): raise TypeError(f"from_frame needs a data frame, got {type(df).__name__}. Files are read with from_csv.")
+    if not _is_frame(df):
+        raise TypeError(
+            f"from_frame needs a data frame, got {type(df).__name__}. Files are read with from_csv."
+        )
     cols = {k: df[v].to_numpy() for k, v in _match_columns(cls, list(df.columns)).items()}
     return _from_columns(cls, cols, getattr(df, "attrs", {}).get("csc_nb"), **kwargs)
+
 
 def _to_frame(self):
     "A pandas data frame, answers as words."
     import pandas as pd
+
     names = (*self._cols, self._answer, "weight", "expert")
-    df = pd.DataFrame(dict(zip(names, zip(*self.to_records()))) if not self.empty else {k: [] for k in names}, columns=names)
+    df = pd.DataFrame(
+        dict(zip(names, zip(*self.to_records())))
+        if not self.empty
+        else {k: [] for k in names},
+        columns=names,
+    )
     df.attrs["csc_nb"] = _meta(self)
     return df
+
 
 _method(_SideInfo, kind=classmethod)(_from_frame), _method(_SideInfo)(_to_frame);
 
 # %% ../nbs/01_constraints.ipynb #ac5e9415
 @_method(_SideInfo)
-def _to_csv(self,
-    path, # file to write
-    meta=True, # first line: a comment with table length, ids, experts
+def _to_csv(
+    self,
+    path,  # file to write
+    meta=True,  # first line: a comment with table length, ids, experts
 ):
     "Write a comma-separated file; returns `path`."
     with open(path, "w", newline="", encoding="utf-8") as f:
-        if meta: f.write("# " + json.dumps(_meta(self)) + "\n")
+        if meta:
+            f.write("# " + json.dumps(_meta(self)) + "\n")
         out = csv.writer(f)
         out.writerow([*self._cols, self._answer, "weight", "expert"])
         out.writerows(self.to_records())
     return path
 
+
 def _text_column(x, keep_text=False):
     "Text from a file as whole numbers if all are, else as text."
-    if keep_text or not all(v.strip().lstrip("+-").isdecimal() for v in x): return x
+    if keep_text or not all(v.strip().lstrip("+-").isdecimal() for v in x):
+        return x
     return [int(v) for v in x]
 
 # %% ../nbs/01_constraints.ipynb #83624913
 @_method(_SideInfo, kind=classmethod)
-def _from_csv(cls,
-    path, # file with a header line
-    sep=",", # column separator
-    **kwargs, # `ids, n_samples, by, value_kind, …` as in the constructor
+def _from_csv(
+    cls,
+    path,  # file with a header line
+    sep=",",  # column separator
+    **kwargs,  # `ids, n_samples, by, value_kind, …` as in the constructor
 ):
     "Read a comma-separated file."
     with open(path, newline="", encoding="utf-8-sig") as f:
         first = f.readline()
         meta = json.loads(first[1:]) if first.startswith("# {") else None
-        if meta is None: f.seek(0)
+        if meta is None:
+            f.seek(0)
         table = list(csv.reader(f, delimiter=sep))
     table, name = [r for r in table if r], Path(path).name
-    if not table: raise ValueError(f"{name} is empty: it needs a header line with the columns {', '.join((*cls._cols, cls._answer))}.")
+    if not table:
+        raise ValueError(
+            f"{name} is empty: it needs a header line with the columns {', '.join((*cls._cols, cls._answer))}."
+        )
     head = [h.lstrip("\ufeff") for h in table[0]]
     other = [s for s in (",", ";", "\t", "|") if s in head[0]] if len(head) == 1 else []
-    if other: raise ValueError(f"{name} seems to be separated by {other[0]!r}: pass sep={other[0]!r}.")
+    if other:
+        raise ValueError(
+            f"{name} seems to be separated by {other[0]!r}: pass sep={other[0]!r}."
+        )
     bad = [i for i, r in enumerate(table) if len(r) != len(head)]
-    if bad: raise ValueError(f"{_count(len(bad), 'line')} of {name} {'does' if len(bad) == 1 else 'do'} not have {len(head)} columns: "
-                             f"first is line {bad[0] + 1 + bool(meta)}: {table[bad[0]]!r}.")
+    if bad:
+        raise ValueError(
+            f"{_count(len(bad), 'line')} of {name} {'does' if len(bad) == 1 else 'do'} not have {len(head)} columns: "
+            f"first is line {bad[0] + 1 + bool(meta)}: {table[bad[0]]!r}."
+        )
     part = _match_columns(cls, head)
     cols = {k: [r[head.index(v)] for r in table[1:]] for k, v in part.items()}
     who = (meta or {}).get("experts")
-    for k in cls._cols: cols[k] = _text_column(cols[k], (meta or {}).get("id_type") == "text")
-    if "expert" in cols: cols["expert"] = _text_column(cols["expert"], bool(who) and isinstance(who[0], str))
-    if "weight" in cols: cols["weight"] = _numbers(cols["weight"], path)
+    for k in cls._cols:
+        cols[k] = _text_column(cols[k], (meta or {}).get("id_type") == "text")
+    if "expert" in cols:
+        cols["expert"] = _text_column(cols["expert"], bool(who) and isinstance(who[0], str))
+    if "weight" in cols:
+        cols["weight"] = _numbers(cols["weight"], path)
     return _from_columns(cls, cols, meta, **kwargs)
+
 
 def _numbers(x, path):
     "Weights of a file as floats."
-    try: return [float(v) for v in x]
+    try:
+        return [float(v) for v in x]
     except ValueError:
-        i = next(i for i, v in enumerate(x) if not v.replace(".", "", 1).lstrip("+-").isdecimal())
-        raise ValueError(f"weight {i} of {Path(path).name} is not a number: {x[i]!r}.") from None
+        i = next(
+            i for i, v in enumerate(x) if not v.replace(".", "", 1).lstrip("+-").isdecimal()
+        )
+        raise ValueError(
+            f"weight {i} of {Path(path).name} is not a number: {x[i]!r}."
+        ) from None
 
 # %% ../nbs/01_constraints.ipynb #a02c7061
 @_method(_SideInfo)
@@ -884,98 +1439,169 @@ def _to_log(self, path):
         f.writelines(json.dumps(dict(zip(names, r))) + "\n" for r in self.to_records())
     return path
 
+
 def _read_lines(path):
     "Objects of a JSON-lines file; only an unfinished last line is forgiven."
     lines, out = Path(path).read_text(encoding="utf-8").split("\n"), []
     for i, line in enumerate(lines):
         try:
-            if line.strip(): out.append((i+1, json.loads(line)))
+            if line.strip():
+                out.append((i + 1, json.loads(line)))
         except ValueError:
-            if i < len(lines)-1: raise ValueError(f"line {i+1} of {Path(path).name} is not JSON: {line[:60]!r}. Repair or delete that line.") from None
-            warnings.warn(f"the last line of {Path(path).name} is unfinished and was left out.", stacklevel=3)
+            if i < len(lines) - 1:
+                raise ValueError(
+                    f"line {i + 1} of {Path(path).name} is not JSON: {line[:60]!r}. Repair or delete that line."
+                ) from None
+            warnings.warn(
+                f"the last line of {Path(path).name} is unfinished and was left out.",
+                stacklevel=3,
+            )
     bad = next((i for i, e in out if not isinstance(e, dict)), None)
-    if bad: raise ValueError(f"line {bad} of {Path(path).name} is not an object with named fields.")
+    if bad:
+        raise ValueError(
+            f"line {bad} of {Path(path).name} is not an object with named fields."
+        )
     return out
 
 # %% ../nbs/01_constraints.ipynb #3917b64c
 def _event(cls, e):
     "The columns of one line: our own, or a journal's answer."
-    if "items" not in e: return {k: e[k] for k in (*cls._cols, cls._answer, "weight", "expert") if k in e}
-    return {**dict(zip(cls._cols, e["items"])), cls._answer: e.get("answer"), **({"expert": e["annotator"]} if e.get("annotator") else {})}
+    if "items" not in e:
+        return {k: e[k] for k in (*cls._cols, cls._answer, "weight", "expert") if k in e}
+    return {
+        **dict(zip(cls._cols, e["items"])),
+        cls._answer: e.get("answer"),
+        **({"expert": e["annotator"]} if e.get("annotator") else {}),
+    }
+
 
 @_method(_SideInfo, kind=classmethod)
-def _from_log(cls,
-    path, # JSON lines, from `to_log` or a `Journal`
-    **kwargs, # `ids, n_samples, by, …` as in the constructor
+def _from_log(
+    cls,
+    path,  # JSON lines, from `to_log` or a `Journal`
+    **kwargs,  # `ids, n_samples, by, …` as in the constructor
 ):
     "Read answers from JSON lines; those that a session filled in or put aside are nobody's word and left out."
     meta, rows, k = None, [], len(cls._cols)
     for number, e in _read_lines(path):
-        if "csc_nb" in e and meta is None and not rows: meta = e
+        if "csc_nb" in e and meta is None and not rows:
+            meta = e
         elif e.get("event") == "undo":
             n = e.get("n", 1)
-            if n not in range(len(rows) + 1): raise ValueError(f"line {number} of {Path(path).name} undoes {n} answers, but {len(rows)} stand.")
-            del rows[len(rows) - n:]
-        elif e.get("event", "answer") == "answer": rows.append((number, e))
-    rows = [(i, _event(cls, e)) for i, e in rows if len(e.get("items", range(k))) == k and e.get("how") not in ("implied", "skip")]
+            if n not in range(len(rows) + 1):
+                raise ValueError(
+                    f"line {number} of {Path(path).name} undoes {n} answers, but {len(rows)} stand."
+                )
+            del rows[len(rows) - n :]
+        elif e.get("event", "answer") == "answer":
+            rows.append((number, e))
+    rows = [
+        (i, _event(cls, e))
+        for i, e in rows
+        if len(e.get("items", range(k))) == k and e.get("how") not in ("implied", "skip")
+    ]
     need = set(cls._cols) | {cls._answer}
     bad = [i for i, r in rows if not need <= r.keys()]
-    if bad: raise ValueError(f"{_count(len(bad), 'line')} of {Path(path).name} without {', '.join(sorted(need))}: first is line {bad[0]}.")
-    fill = {"weight": 1., "expert": "" if any(isinstance(r.get("expert"), str) for _, r in rows) else 0}
+    if bad:
+        raise ValueError(
+            f"{_count(len(bad), 'line')} of {Path(path).name} without {', '.join(sorted(need))}: first is line {bad[0]}."
+        )
+    fill = {
+        "weight": 1.0,
+        "expert": "" if any(isinstance(r.get("expert"), str) for _, r in rows) else 0,
+    }
     has = [f for f in fill if any(f in r for _, r in rows)]
-    cols = {f: [r.get(f, fill.get(f)) for _, r in rows] for f in (*cls._cols, cls._answer, *has)}
+    cols = {
+        f: [r.get(f, fill.get(f)) for _, r in rows] for f in (*cls._cols, cls._answer, *has)
+    }
     return _from_columns(cls, cols, meta, **kwargs)
 
 # %% ../nbs/01_constraints.ipynb #f1c0ff7c
 @_method(Constraints)
-def _to_sparse(self,
-    n_samples=None, # rows of the matrix, if the container does not know
-    sign=None, # +1 or -1: weights of must- or cannot-links only
-)->sp.csr_array:
+def _to_sparse(
+    self,
+    n_samples=None,  # rows of the matrix, if the container does not know
+    sign=None,  # +1 or -1: weights of must- or cannot-links only
+) -> sp.csr_array:
     "Symmetric signed n × n matrix; opposite answers are two entries of one cell."
     n = self.n_samples if n_samples is None else n_samples
-    if n is None and self.ids is None: raise ValueError("how many rows has the matrix? Pass n_samples=, here or to Constraints.")
+    if n is None and self.ids is None:
+        raise ValueError(
+            "how many rows has the matrix? Pass n_samples=, here or to Constraints."
+        )
     n = self._n if n is None else n
     _check_range(self._rows, n)
+
     def part(s):
         keep = self._code == s
         (i, j), w = self._rows[:, keep], self.weight[keep]
         M = sp.coo_array((np.r_[w, w], (np.r_[i, j], np.r_[j, i])), (n, n)).tocsr()
         return M
-    if sign is not None: return part(sign)
+
+    if sign is not None:
+        return part(sign)
     P, N = part(1).tocoo(), part(-1).tocoo()
     return _csr_keep(n, np.r_[P.row, N.row], np.r_[P.col, N.col], np.r_[P.data, -N.data])
+
 
 def _csr_keep(n, i, j, w):
     "CSR with entries sorted by row and column, repeated cells kept."
     order = np.lexsort((j, i))
-    return sp.csr_array((w[order], j[order], np.r_[0, np.cumsum(np.bincount(i, minlength=n))]), (n, n))
+    return sp.csr_array(
+        (w[order], j[order], np.r_[0, np.cumsum(np.bincount(i, minlength=n))]), (n, n)
+    )
 
 # %% ../nbs/01_constraints.ipynb #9b6fbf28
 @_method(Constraints, kind=classmethod)
-def _from_sparse(cls,
-    M, # n × n, positive entries must-links, negative cannot-links
-    **kwargs, # `ids` as in `Constraints`
+def _from_sparse(
+    cls,
+    M,  # n × n, positive entries must-links, negative cannot-links
+    **kwargs,  # `ids` as in `Constraints`
 ):
     "Constraints from a signed sparse matrix; the size of an entry is its weight."
-    if not sp.issparse(M): raise TypeError(f"from_sparse needs a scipy sparse matrix, got {type(M).__name__}. Repair: scipy.sparse.csr_array(M).")
-    if M.ndim != 2 or M.shape[0] != M.shape[1]: raise ValueError(f"the matrix must be n × n, one row and one column per row of X; got {M.shape}.")
+    if not sp.issparse(M):
+        raise TypeError(
+            f"from_sparse needs a scipy sparse matrix, got {type(M).__name__}. Repair: scipy.sparse.csr_array(M)."
+        )
+    if M.ndim != 2 or M.shape[0] != M.shape[1]:
+        raise ValueError(
+            f"the matrix must be n × n, one row and one column per row of X; got {M.shape}."
+        )
     M, n = M.tocsr(), M.shape[0]
-    i, j, w = np.repeat(np.arange(n), np.diff(M.indptr)), M.indices.astype(np.int64), M.data.astype(float)
+    i, j, w = (
+        np.repeat(np.arange(n), np.diff(M.indptr)),
+        M.indices.astype(np.int64),
+        M.data.astype(float),
+    )
     bad = np.flatnonzero(~np.isfinite(w))
-    if bad.size: raise ValueError(f"{_count(bad.size, 'entry')} of the matrix not finite: first is M[{i[bad[0]]}, {j[bad[0]]}].")
+    if bad.size:
+        raise ValueError(
+            f"{_count(bad.size, 'entry')} of the matrix not finite: first is M[{i[bad[0]]}, {j[bad[0]]}]."
+        )
     must, cannot = (T.tocoo() for T in _upper(n, i, j, w))
     v = np.repeat([1, -1], [must.nnz, cannot.nnz])
-    return cls(np.r_[must.row, cannot.row], np.r_[must.col, cannot.col], v, weight=np.r_[must.data, cannot.data], n_samples=n, value_kind="pm1", **kwargs)
+    return cls(
+        np.r_[must.row, cannot.row],
+        np.r_[must.col, cannot.col],
+        v,
+        weight=np.r_[must.data, cannot.data],
+        n_samples=n,
+        value_kind="pm1",
+        **kwargs,
+    )
+
 
 def _upper(n, i, j, w):
     "Positive and negative cells on and above the diagonal; a pair filled on both sides must agree."
     part = lambda k, i, j: sp.coo_array((np.abs(w[k]), (i[k], j[k])), (n, n)).tocsr()
-    U = [part((i <= j) & (s*w > 0), i, j) for s in (1, -1)]
-    L = [part((i > j) & (s*w > 0), j, i) for s in (1, -1)]
-    off = (abs(U[0] - L[0]) > 1e-12*L[0]) + (abs(U[1] - L[1]) > 1e-12*L[1])
+    U = [part((i <= j) & (s * w > 0), i, j) for s in (1, -1)]
+    L = [part((i > j) & (s * w > 0), j, i) for s in (1, -1)]
+    off = (abs(U[0] - L[0]) > 1e-12 * L[0]) + (abs(U[1] - L[1]) > 1e-12 * L[1])
     off = off.multiply(U[0] + U[1] > 0).multiply(L[0] + L[1] > 0).tocoo()
-    if off.nnz: raise ValueError(f"{_count(off.nnz, 'pair')} of the matrix not symmetric: first is M[{off.row[0]}, {off.col[0]}] and M[{off.col[0]}, {off.row[0]}].")
+    if off.nnz:
+        raise ValueError(
+            f"{_count(off.nnz, 'pair')} of the matrix not symmetric: first is M[{off.row[0]}, {off.col[0]}] and M[{off.col[0]}, {off.row[0]}]."
+        )
     return [u.maximum(l) for u, l in zip(U, L)]
 
 # %% ../nbs/01_constraints.ipynb #73820445
@@ -984,144 +1610,266 @@ def _localise(self, n_samples=None, sample_id=None, unknown=None):
     what, sid = self._kind, None
     if sample_id is not None:
         sid = _unique_names(sample_id, "sample_id")
-        if n_samples is not None and len(sid) != n_samples: raise ValueError(f"X has {n_samples:,} rows but sample_id has {len(sid):,} entries.")
+        if n_samples is not None and len(sid) != n_samples:
+            raise ValueError(
+                f"X has {n_samples:,} rows but sample_id has {len(sid):,} entries."
+            )
         n_samples = len(sid)
     if self.ids is None:
-        if n_samples is None: return self
+        if n_samples is None:
+            return self
         if self.n_samples not in (None, n_samples):
-            raise ValueError(f"These {what}s count the rows of a table of {self.n_samples:,} rows, but X has {n_samples:,}. "
-                             "After a split, row numbers mean other rows. "
-                             f"Repair: {type(self).__name__}(..., ids=) with fit(..., sample_id=), or .subset(rows) with the rows of this X.")
+            raise ValueError(
+                f"These {what}s count the rows of a table of {self.n_samples:,} rows, but X has {n_samples:,}. "
+                "After a split, row numbers mean other rows. "
+                f"Repair: {type(self).__name__}(..., ids=) with fit(..., sample_id=), or .subset(rows) with the rows of this X."
+            )
         _check_range(self._rows, n_samples, what)
-        if isinstance(self, ClosedConstraints) and self.n_samples == n_samples: return self
+        if isinstance(self, ClosedConstraints) and self.n_samples == n_samples:
+            return self
         return self._like(n_samples=n_samples, labels=sid)
     if sid is None:
         first = f" (first id: {self.ids[0]!r})" if len(self.ids) else ""
-        raise ValueError(f"These {what}s name rows by id{first}: pass sample_id=, the id of each row of X.")
+        raise ValueError(
+            f"These {what}s name rows by id{first}: pass sample_id=, the id of each row of X."
+        )
     new = _lookup(self.ids, sid)[self._rows] if len(self.ids) else self._rows
     out = (new < 0).any(0)
-    if out.any(): _absent(self, new, out, sid, unknown)
-    return self._like(~out, rows=new[:, ~out], ids=None, open_ids=False, n_samples=n_samples, labels=sid)
+    if out.any():
+        _absent(self, new, out, sid, unknown)
+    return self._like(
+        ~out, rows=new[:, ~out], ids=None, open_ids=False, n_samples=n_samples, labels=sid
+    )
 
 # %% ../nbs/01_constraints.ipynb #bb0242bc
 def _absent(self, new, out, sid, unknown):
     "Warn about, or refuse, answers on rows that are not in this table."
     what, n = self._kind, int(out.sum())
-    if unknown not in (None, "drop", "warn", "raise"): raise ValueError(f"unknown={unknown!r} is not known: use 'warn', 'drop' or 'raise'.")
-    if unknown == "drop": return
-    if unknown == "raise" or unknown is None and (self._open or not np.isin(self.ids, sid).any()):
-        bad = [v for k in np.flatnonzero(out) for v, r in zip(self.ids[self._rows[:, k]].tolist(), new[:, k]) if r < 0]
-        raise ValueError(_unknown_ids(bad, sid, n, what, f"First is {what} {np.flatnonzero(out)[0]}. Repair the names; or build {type(self).__name__}(..., ids=all known ids), "
-                                      f"or leave them out: as_{what}s(..., unknown='drop')."))
-    warnings.warn(f"{_count(n, what)} of {out.size:,} dropped: {'it names' if n == 1 else 'they name'} rows that are not in this X.", stacklevel=5)
+    if unknown not in (None, "drop", "warn", "raise"):
+        raise ValueError(
+            f"unknown={unknown!r} is not known: use 'warn', 'drop' or 'raise'."
+        )
+    if unknown == "drop":
+        return
+    if (
+        unknown == "raise"
+        or unknown is None
+        and (self._open or not np.isin(self.ids, sid).any())
+    ):
+        bad = [
+            v
+            for k in np.flatnonzero(out)
+            for v, r in zip(self.ids[self._rows[:, k]].tolist(), new[:, k])
+            if r < 0
+        ]
+        raise ValueError(
+            _unknown_ids(
+                bad,
+                sid,
+                n,
+                what,
+                f"First is {what} {np.flatnonzero(out)[0]}. Repair the names; or build {type(self).__name__}(..., ids=all known ids), "
+                f"or leave them out: as_{what}s(..., unknown='drop').",
+            )
+        )
+    warnings.warn(
+        f"{_count(n, what)} of {out.size:,} dropped: {'it names' if n == 1 else 'they name'} rows that are not in this X.",
+        stacklevel=5,
+    )
 
 # %% ../nbs/01_constraints.ipynb #5e4a3156
-def _is_pairs_and_values(x): return isinstance(x, (tuple, list)) and len(x) == 2
+def _is_pairs_and_values(x):
+    return isinstance(x, (tuple, list)) and len(x) == 2
+
 
 def as_constraints(
-    obj, # `Constraints`, `(pairs, values)`, a data frame, a sparse n × n matrix, `dict(must=, cannot=)` or None
-    n_samples:int=None, # rows of X
-    sample_id=None, # id of each row of X
-    *, unknown=None, # ids not in X: "warn", "drop" or "raise"; default as explained above
-)->Constraints: # in row numbers of this X
+    obj,  # `Constraints`, `(pairs, values)`, a data frame, a sparse n × n matrix, `dict(must=, cannot=)` or None
+    n_samples: int = None,  # rows of X
+    sample_id=None,  # id of each row of X
+    *,
+    unknown=None,  # ids not in X: "warn", "drop" or "raise"; default as explained above
+) -> Constraints:  # in row numbers of this X
     "Read any form of pairwise side information for a table with `n_samples` rows."
-    if isinstance(obj, Constraints): return _localise(obj, n_samples, sample_id, unknown)
+    if isinstance(obj, Constraints):
+        return _localise(obj, n_samples, sample_id, unknown)
     if isinstance(obj, (Triplets, Bags)):
         name = type(obj).__name__
-        raise TypeError(f"got {name} where Constraints belong: pass it as {name.lower()}=, or its .implied() as constraints=.")
-    if sample_id is not None: n_samples = len(_localise(Constraints([], [], []), n_samples, sample_id)._labels)
-    where = dict(ids=sample_id, n_samples=n_samples) if sample_id is not None else dict(n_samples=n_samples)
-    if sample_id is not None and unknown == "drop": where["unknown"] = "drop"
-    if obj is None: c = Constraints([], [], [], n_samples=n_samples)
+        raise TypeError(
+            f"got {name} where Constraints belong: pass it as {name.lower()}=, or its .implied() as constraints=."
+        )
+    if sample_id is not None:
+        n_samples = len(_localise(Constraints([], [], []), n_samples, sample_id)._labels)
+    where = (
+        dict(ids=sample_id, n_samples=n_samples)
+        if sample_id is not None
+        else dict(n_samples=n_samples)
+    )
+    if sample_id is not None and unknown == "drop":
+        where["unknown"] = "drop"
+    if obj is None:
+        c = Constraints([], [], [], n_samples=n_samples)
     elif isinstance(obj, dict):
         extra = [k for k in obj if k not in ("must", "cannot", "unsure")]
         words = "must", "cannot", "unsure"
-        if extra: raise ValueError(f"{_count(len(extra), 'key')} not understood: {', '.join(f'{k!r}{_close(k, words)}' for k in extra)}. "
-                                   "Use dict(must=[(i, j)], cannot=[(i, j)]).")
-        c = Constraints.from_pairs(**{k: () if v is None else v for k, v in obj.items()}, **where)
+        if extra:
+            raise ValueError(
+                f"{_count(len(extra), 'key')} not understood: {', '.join(f'{k!r}{_close(k, words)}' for k in extra)}. "
+                "Use dict(must=[(i, j)], cannot=[(i, j)])."
+            )
+        c = Constraints.from_pairs(
+            **{k: () if v is None else v for k, v in obj.items()}, **where
+        )
     elif sp.issparse(obj):
-        if n_samples not in (None, obj.shape[0]): raise ValueError(f"the matrix is {obj.shape[0]:,} × {obj.shape[-1]:,} but X has {n_samples:,} rows.")
+        if n_samples not in (None, obj.shape[0]):
+            raise ValueError(
+                f"the matrix is {obj.shape[0]:,} × {obj.shape[-1]:,} but X has {n_samples:,} rows."
+            )
         c = Constraints.from_sparse(obj)
-    elif _is_frame(obj): c = Constraints.from_frame(obj, **where)
-    elif _is_pairs_and_values(obj) and np.ndim(obj[1]) == 1: c = Constraints(*_pairs(obj[0], "pairs"), obj[1], **where)
-    else: raise TypeError(f"constraints of type {type(obj).__name__} are not understood. Give Constraints, (pairs, values), a data frame with columns a, b, value, "
-                          "a sparse n × n matrix, or dict(must=[(i, j)], cannot=[(i, j)]). A file is read with Constraints.from_csv(path).")
+    elif _is_frame(obj):
+        c = Constraints.from_frame(obj, **where)
+    elif _is_pairs_and_values(obj) and np.ndim(obj[1]) == 1:
+        c = Constraints(*_pairs(obj[0], "pairs"), obj[1], **where)
+    else:
+        raise TypeError(
+            f"constraints of type {type(obj).__name__} are not understood. Give Constraints, (pairs, values), a data frame with columns a, b, value, "
+            "a sparse n × n matrix, or dict(must=[(i, j)], cannot=[(i, j)]). A file is read with Constraints.from_csv(path)."
+        )
     return c if c.ids is None else _localise(c, n_samples, sample_id, unknown)
 
 # %% ../nbs/01_constraints.ipynb #ff73d5c5
-def _subset(self,
-    rows, # rows of the new table, in order: numbers or a mask
+def _subset(
+    self,
+    rows,  # rows of the new table, in order: numbers or a mask
 ):
     "Answers whose rows are all in `rows`, renumbered for the table `X[rows]`."
     rows = np.asarray(rows)
     if rows.dtype == bool:
-        if self.n_samples not in (None, rows.size): raise ValueError(f"the mask has {rows.size:,} entries but the table {self.n_samples:,} rows.")
+        if self.n_samples not in (None, rows.size):
+            raise ValueError(
+                f"the mask has {rows.size:,} entries but the table {self.n_samples:,} rows."
+            )
         rows = np.flatnonzero(rows)
     rows = _row_numbers(rows, "rows")
-    n = max(self._n, int(rows.max(initial=-1)) + 1) if self.n_samples is None else self.n_samples
+    n = (
+        max(self._n, int(rows.max(initial=-1)) + 1)
+        if self.n_samples is None
+        else self.n_samples
+    )
     _check_range(rows[None], n, "row")
     again = rows.size - _sorted_unique(rows).size
-    if again: raise ValueError(f"{_count(again, 'row')} repeated in rows: a row can be taken only once.")
-    place = np.full(n, -1); place[rows] = np.arange(rows.size)
+    if again:
+        raise ValueError(
+            f"{_count(again, 'row')} repeated in rows: a row can be taken only once."
+        )
+    place = np.full(n, -1)
+    place[rows] = np.arange(rows.size)
     new = place[self._rows]
     keep = (new >= 0).all(0)
     cut = lambda x: None if x is None else x[rows]
-    return self._like(keep, rows=new[:, keep], n_samples=rows.size, ids=cut(self.ids), labels=cut(self._labels))
+    return self._like(
+        keep,
+        rows=new[:, keep],
+        n_samples=rows.size,
+        ids=cut(self.ids),
+        labels=cut(self._labels),
+    )
 
-for _name in ("subset", "take", "permute"): setattr(_SideInfo, _name, _subset)
+
+for _name in ("subset", "take", "permute"):
+    setattr(_SideInfo, _name, _subset)
+
 
 @_method(_SideInfo)
-def _select(self,
-    which, # mask or positions of answers
+def _select(
+    self,
+    which,  # mask or positions of answers
 ):
     "Some of the answers about the same table."
     return self._like(np.asarray(which))
 
 # %% ../nbs/01_constraints.ipynb #2c73419c
 _ANSWERS = ("ab", "ac", "bc", "none")
-_ODD = {**{k: i for i, pair in enumerate(_ANSWERS[:3]) for k in (pair, pair[::-1], f"{pair}|{'cba'[i]}")}, **{k: 3 for k in ["none", *_WORDS[0]] if k[0] != "0"}}
+_ODD = {
+    **{
+        k: i
+        for i, pair in enumerate(_ANSWERS[:3])
+        for k in (pair, pair[::-1], f"{pair}|{'cba'[i]}")
+    },
+    **{k: 3 for k in ["none", *_WORDS[0]] if k[0] != "0"},
+}
+
 
 def _parse_answers(answer):
     "Words to codes 0 ab, 1 ac, 2 bc, 3 none."
     raw = _column(answer, "answer").tolist()
     keys = [_key(v) for v in raw]
     bad = [i for i, k in enumerate(keys) if k not in _ODD]
-    if bad: raise ValueError(f"{_count(len(bad), 'answer')} not understood: first is answer {bad[0]}: {raw[bad[0]]!r}. "
-                             "Known: 'ab' (a and b are alike, c is odd), 'ac', 'bc', 'none'.")
+    if bad:
+        raise ValueError(
+            f"{_count(len(bad), 'answer')} not understood: first is answer {bad[0]}: {raw[bad[0]]!r}. "
+            "Known: 'ab' (a and b are alike, c is odd), 'ac', 'bc', 'none'."
+        )
     return np.array([_ODD[k] for k in keys], np.int8)
+
 
 def _orient_triples(rows, code):
     "Rows of each triple in increasing order; the answer follows its pair."
     order = np.argsort(rows, axis=0, kind="stable")
-    odd = np.array([2, 1, 0, 3])[code] # position of the odd row before sorting
+    odd = np.array([2, 1, 0, 3])[code]  # position of the odd row before sorting
     now = np.where(code < 3, np.argmax(order == odd, axis=0), 3)
     return np.take_along_axis(rows, order, axis=0), np.array([2, 1, 0, 3], np.int8)[now]
 
 # %% ../nbs/01_constraints.ipynb #5c055769
 class Triplets(_SideInfo):
     "Odd-one-out answers about triples of rows."
+
     _kind, _cols, _answer = "triplet", ("a", "b", "c"), "answer"
 
-    def __init__(self,
-        a, b, c, # the three rows: numbers, or text ids
-        answer, # "ab" (c is odd), "ac", "bc" or "none"
-        *, weight=None, expert=None, ids=None, n_samples=None, by=None, experts=None, unknown="raise", # as in `Constraints`
+    def __init__(
+        self,
+        a,
+        b,
+        c,  # the three rows: numbers, or text ids
+        answer,  # "ab" (c is odd), "ac", "bc" or "none"
+        *,
+        weight=None,
+        expert=None,
+        ids=None,
+        n_samples=None,
+        by=None,
+        experts=None,
+        unknown="raise",  # as in `Constraints`
     ):
-        rows, ids, open_ids, n, keep = _read_rows((a, b, c), self._cols, ids, by, n_samples, unknown, self._kind)
+        rows, ids, open_ids, n, keep = _read_rows(
+            (a, b, c), self._cols, ids, by, n_samples, unknown, self._kind
+        )
         code = _parse_answers(answer)
-        if code.size != keep.size: raise ValueError(f"{_count(keep.size, 'triplet')} but {_count(code.size, 'answer')}.")
+        if code.size != keep.size:
+            raise ValueError(
+                f"{_count(keep.size, 'triplet')} but {_count(code.size, 'answer')}."
+            )
         w = _weights(weight, keep.size, "triplet")
         e, experts = _experts(expert, experts, keep.size, "triplet")
-        same = np.flatnonzero((rows[0] == rows[1]) | (rows[1] == rows[2]) | (rows[0] == rows[2]))
-        if same.size: raise ValueError(f"{_count(same.size, 'triplet', 'name')} a row twice: first is triplet {np.flatnonzero(keep)[same[0]]}: "
-                                   f"{tuple((rows if ids is None else ids[rows])[:, same[0]].tolist())}. A triple needs three different rows.")
-        self.__dict__.update(self._make(rows, code[keep], w[keep], e[keep], experts, ids, open_ids, n).__dict__)
+        same = np.flatnonzero(
+            (rows[0] == rows[1]) | (rows[1] == rows[2]) | (rows[0] == rows[2])
+        )
+        if same.size:
+            raise ValueError(
+                f"{_count(same.size, 'triplet', 'name')} a row twice: first is triplet {np.flatnonzero(keep)[same[0]]}: "
+                f"{tuple((rows if ids is None else ids[rows])[:, same[0]].tolist())}. A triple needs three different rows."
+            )
+        self.__dict__.update(
+            self._make(
+                rows, code[keep], w[keep], e[keep], experts, ids, open_ids, n
+            ).__dict__
+        )
 
     _orient, _word = staticmethod(_orient_triples), staticmethod(lambda k: _ANSWERS[k])
     a, b, c = (property(lambda self, k=k: self._rows[k]) for k in range(3))
     code = property(lambda self: self._code, doc="0 ab, 1 ac, 2 bc, 3 none.")
     answer = property(lambda self: np.array(_ANSWERS)[self._code], doc="Answers as words.")
     n_triplets = property(lambda self: self.n_constraints, doc="How many answers.")
+
     def __repr__(self):
         n = np.bincount(self._code, minlength=4)
         where = "" if self.n_samples is None else f" on {self.n_samples:,} rows"
@@ -1129,46 +1877,68 @@ class Triplets(_SideInfo):
 
 # %% ../nbs/01_constraints.ipynb #31572767
 @_method(Triplets)
-def _alike(self)->np.ndarray: # (m, 3) columns: alike, alike, odd
+def _alike(self) -> np.ndarray:  # (m, 3) columns: alike, alike, odd
     "Answered triples as (alike, alike, odd)."
     k = self._code[self._code < 3]
     pick = np.array([[0, 1, 2], [0, 2, 1], [1, 2, 0]])[k]
     return np.take_along_axis(self._rows[:, self._code < 3].T, pick, axis=1)
 
-def _implied_by_triplets(self)->Constraints:
+
+def _implied_by_triplets(self) -> Constraints:
     "One must-link and two cannot-links for each answered triple."
     p, q, odd = self.alike().T
     keep, v = self._code < 3, np.array([1, -1, -1], np.int8)
     rows = np.array([[p, p, q], [q, odd, odd]]).reshape(2, -1)
-    return Constraints._make(rows, np.repeat(v, p.size), np.tile(self.weight[keep], 3), np.tile(self.expert[keep], 3), self.experts,
-                             self.ids, self._open, self.n_samples, self._labels)
+    return Constraints._make(
+        rows,
+        np.repeat(v, p.size),
+        np.tile(self.weight[keep], 3),
+        np.tile(self.expert[keep], 3),
+        self.experts,
+        self.ids,
+        self._open,
+        self.n_samples,
+        self._labels,
+    )
+
 
 Triplets.implied = _implied_by_triplets
 
 # %% ../nbs/01_constraints.ipynb #36df198d
 def _distinct_triples(N, n, rng):
     "`n` different triples of rows below `N`, each sorted."
-    total = _enough(n, N*(N-1)*(N-2)//6, "distinct triples")
-    if 2*n >= total: return np.array(list(combinations(range(N), 3)), np.int64).reshape(-1, 3)[rng.permutation(total)[:n]]
+    total = _enough(n, N * (N - 1) * (N - 2) // 6, "distinct triples")
+    if 2 * n >= total:
+        return np.array(list(combinations(range(N), 3)), np.int64).reshape(-1, 3)[
+            rng.permutation(total)[:n]
+        ]
     key = np.empty(0, np.int64)
     while key.size < n:
-        r = np.sort(rng.integers(N, size=(2*(n - key.size) + 16, 3)), axis=1)
+        r = np.sort(rng.integers(N, size=(2 * (n - key.size) + 16, 3)), axis=1)
         r = r[(r[:, 0] < r[:, 1]) & (r[:, 1] < r[:, 2])]
-        key = _sorted_unique(np.r_[key, (r[:, 0]*N + r[:, 1])*N + r[:, 2]])
+        key = _sorted_unique(np.r_[key, (r[:, 0] * N + r[:, 1]) * N + r[:, 2]])
     key = rng.permutation(key)[:n]
-    return np.column_stack([key//N//N, key//N % N, key % N])
+    return np.column_stack([key // N // N, key // N % N, key % N])
+
 
 @_method(Triplets, kind=classmethod)
-def _from_labels(cls,
-    y, # true label of each row
-    n=100, # number of different triples
-    noise=0., # chance that an answer is replaced by another
+def _from_labels(
+    cls,
+    y,  # true label of each row
+    n=100,  # number of different triples
+    noise=0.0,  # chance that an answer is replaced by another
     random_state=None,
-    *, ids=None, # the id of every row
+    *,
+    ids=None,  # the id of every row
 ):
     "`n` different random triples answered from `y` by an imperfect person."
     y, rng = _classes(y), _rng(random_state)
-    noise = _chance(noise, "noise", "noise is the chance that one answer is replaced by one of the three others; at 0.75 answers carry no information.", .75)
+    noise = _chance(
+        noise,
+        "noise",
+        "noise is the chance that one answer is replaced by one of the three others; at 0.75 answers carry no information.",
+        0.75,
+    )
     a, b, c = _distinct_triples(y.size, _whole(n, "n"), rng).T
     ab, ac, bc = y[a] == y[b], y[a] == y[c], y[b] == y[c]
     code = np.where(ab.astype(int) + ac + bc == 1, np.where(ab, 0, np.where(ac, 1, 2)), 3)
@@ -1177,41 +1947,69 @@ def _from_labels(cls,
 
 # %% ../nbs/01_constraints.ipynb #7d370867
 @_method(Triplets)
-def _check(self, limit=3)->ConstraintReport:
+def _check(self, limit=3) -> ConstraintReport:
     "Counts, different answers to one triple, contradictions of the implied pairs."
     key = _row_key(self._rows, self._n)
-    first, n = np.unique(np.unique(np.c_[key, self._code], axis=0)[:, 0], return_counts=True)
+    first, n = np.unique(
+        np.unique(np.c_[key, self._code], axis=0)[:, 0], return_counts=True
+    )
     pairs = self.implied().check(limit)
-    facts = {"rows named": _n_named(self), "experts": self.n_experts, "duplicates merged": self.n_merged}
-    return ConstraintReport({k: int((self._code == i).sum()) for i, k in enumerate(_ANSWERS)}, facts, int((n > 1).sum()), pairs.contradictions, pairs.evidence)
+    facts = {
+        "rows named": _n_named(self),
+        "experts": self.n_experts,
+        "duplicates merged": self.n_merged,
+    }
+    return ConstraintReport(
+        {k: int((self._code == i).sum()) for i, k in enumerate(_ANSWERS)},
+        facts,
+        int((n > 1).sum()),
+        pairs.contradictions,
+        pairs.evidence,
+    )
+
 
 def as_triplets(
-    obj, # `Triplets`, `(triples, answers)`, a data frame or None
-    n_samples:int=None, # rows of X
-    sample_id=None, # id of each row of X
-    *, unknown=None, # as in `as_constraints`
-)->Triplets: # in row numbers of this X
+    obj,  # `Triplets`, `(triples, answers)`, a data frame or None
+    n_samples: int = None,  # rows of X
+    sample_id=None,  # id of each row of X
+    *,
+    unknown=None,  # as in `as_constraints`
+) -> Triplets:  # in row numbers of this X
     "Read any form of triplets for a table with `n_samples` rows."
-    if isinstance(obj, Triplets): return _localise(obj, n_samples, sample_id, unknown)
-    if isinstance(obj, (Constraints, Bags)): raise TypeError(f"got {type(obj).__name__} where Triplets belong: pass it as {type(obj).__name__.lower()}=.")
+    if isinstance(obj, Triplets):
+        return _localise(obj, n_samples, sample_id, unknown)
+    if isinstance(obj, (Constraints, Bags)):
+        raise TypeError(
+            f"got {type(obj).__name__} where Triplets belong: pass it as {type(obj).__name__.lower()}=."
+        )
     where = dict(ids=sample_id) if sample_id is not None else dict(n_samples=n_samples)
-    if obj is None: t = Triplets([], [], [], [], n_samples=n_samples)
-    elif _is_frame(obj): t = Triplets.from_frame(obj, **where)
+    if obj is None:
+        t = Triplets([], [], [], [], n_samples=n_samples)
+    elif _is_frame(obj):
+        t = Triplets.from_frame(obj, **where)
     elif _is_pairs_and_values(obj) and np.ndim(obj[1]) == 1:
         triples = np.asarray(obj[0]) if len(obj[0]) else np.empty((0, 3), int)
-        if triples.ndim != 2 or triples.shape[1] != 3: raise ValueError(f"triples must be m × 3, got {triples.shape}.")
+        if triples.ndim != 2 or triples.shape[1] != 3:
+            raise ValueError(f"triples must be m × 3, got {triples.shape}.")
         t = Triplets(*triples.T, obj[1], **where)
-    else: raise TypeError(f"triplets of type {type(obj).__name__} are not understood. "
-                          "Give Triplets, (triples, answers) or a data frame with columns a, b, c, answer.")
+    else:
+        raise TypeError(
+            f"triplets of type {type(obj).__name__} are not understood. "
+            "Give Triplets, (triples, answers) or a data frame with columns a, b, c, answer."
+        )
     return t if t.ids is None else _localise(t, n_samples, sample_id, unknown)
 
 # %% ../nbs/01_constraints.ipynb #81e039c9
 def _label_set(x):
     "One bag's labels as a frozen set; a bare word is one label, None is none."
-    if x is None or x != x if not hasattr(x, "__iter__") else False: return frozenset()
-    if isinstance(x, (str, int, np.integer)): return frozenset([x])
-    if not hasattr(x, "__iter__"): raise ValueError(f"labels of a bag must be a set, a list or None, got {x!r}.")
+    if x is None or x != x if not hasattr(x, "__iter__") else False:
+        return frozenset()
+    if isinstance(x, (str, int, np.integer)):
+        return frozenset([x])
+    if not hasattr(x, "__iter__"):
+        raise ValueError(f"labels of a bag must be a set, a list or None, got {x!r}.")
     return frozenset(v.item() if isinstance(v, np.generic) else v for v in x)
+
 
 def _bag_codes(bag, labels):
     "Bag number of each row, names of the bags, one label set per bag."
@@ -1219,83 +2017,159 @@ def _bag_codes(bag, labels):
         bag = _names(bag, "bag")
         names = _names(sorted(labels), "the keys of labels") if labels else bag[:0]
         code = _lookup(bag, names)
-        if (code < 0).any(): raise ValueError(_unknown_ids(bag[code < 0].tolist(), names, (code < 0).sum(), "row",
-                                                            "Give every bag an entry in labels; None means unlabelled.", "unknown bag"))
+        if (code < 0).any():
+            raise ValueError(
+                _unknown_ids(
+                    bag[code < 0].tolist(),
+                    names,
+                    (code < 0).sum(),
+                    "row",
+                    "Give every bag an entry in labels; None means unlabelled.",
+                    "unknown bag",
+                )
+            )
         return code, names, [labels[k] for k in names.tolist()]
     if isinstance(labels, str) or not hasattr(labels, "__iter__"):
-        raise ValueError(f"labels must be a list with one set per bag, or a dict bag -> set; got {labels!r}.")
+        raise ValueError(
+            f"labels must be a list with one set per bag, or a dict bag -> set; got {labels!r}."
+        )
     raw = _column(bag, "bag")
     if raw.size and raw.dtype == object and any(isinstance(v, str) for v in raw.tolist()):
-        raise ValueError(f"bags are named by text (first: {raw[0]!r}), so labels must be a dict: {{{raw[0]!r}: {{...}}, ...}}.")
+        raise ValueError(
+            f"bags are named by text (first: {raw[0]!r}), so labels must be a dict: {{{raw[0]!r}: {{...}}, ...}}."
+        )
     code, labels = _row_numbers(raw, "bag"), list(labels)
     bad = np.flatnonzero((code < 0) | (code >= len(labels)))
-    if bad.size: raise ValueError(f"{_count(bad.size, 'row', 'name')} bags outside labels ({_count(len(labels), 'bag')}): "
-                                  f"first is row {bad[0]}: bag {code[bad[0]]}. Bags are numbered from 0; did you number from 1?")
+    if bad.size:
+        raise ValueError(
+            f"{_count(bad.size, 'row', 'name')} bags outside labels ({_count(len(labels), 'bag')}): "
+            f"first is row {bad[0]}: bag {code[bad[0]]}. Bags are numbered from 0; did you number from 1?"
+        )
     return code, np.arange(len(labels)), labels
 
 # %% ../nbs/01_constraints.ipynb #a47f356c
 class Bags:
     "Labels of bags of rows: which labels occur somewhere in a bag."
-    def __init__(self,
-        bag, # bag of each row: numbers from 0, or names
-        labels, # one set per bag, or a dict from bag to set; empty or None = unlabelled
-        *, ids=None, # the id of every row
-        classes=None, # all labels, default those that occur
+
+    def __init__(
+        self,
+        bag,  # bag of each row: numbers from 0, or names
+        labels,  # one set per bag, or a dict from bag to set; empty or None = unlabelled
+        *,
+        ids=None,  # the id of every row
+        classes=None,  # all labels, default those that occur
     ):
         self.bag, self.bag_ids, labels = _bag_codes(bag, labels)
         self.labels = tuple(_label_set(x) for x in labels)
         self.ids = None if ids is None else _unique_names(ids, "ids")
-        if ids is not None and len(self.ids) != self.bag.size: raise ValueError(f"{_count(self.bag.size, 'row')} but {_count(len(self.ids), 'id')}.")
+        if ids is not None and len(self.ids) != self.bag.size:
+            raise ValueError(
+                f"{_count(self.bag.size, 'row')} but {_count(len(self.ids), 'id')}."
+            )
         found = set().union(*self.labels)
-        kinds = {str if isinstance(v, str) else int if isinstance(v, int) and not isinstance(v, bool) else None for v in found}
+        kinds = {
+            str
+            if isinstance(v, str)
+            else int
+            if isinstance(v, int) and not isinstance(v, bool)
+            else None
+            for v in found
+        }
         if None in kinds or len(kinds) > 1:
-            raise ValueError(f"labels must be all text or all whole numbers, got {', '.join(sorted({type(v).__name__ for v in found}))}. Repair: use str(label).")
-        self.classes = tuple(sorted(found)) if classes is None else tuple(_unique_names(classes, "classes").tolist())
+            raise ValueError(
+                f"labels must be all text or all whole numbers, got {', '.join(sorted({type(v).__name__ for v in found}))}. Repair: use str(label)."
+            )
+        self.classes = (
+            tuple(sorted(found))
+            if classes is None
+            else tuple(_unique_names(classes, "classes").tolist())
+        )
         extra = sorted(found - set(self.classes))
-        if extra: raise ValueError(f"{_count(len(extra), 'label')} not in classes: {', '.join(f'{v!r}{_close(v, self.classes)}' for v in extra[:3])}.")
+        if extra:
+            raise ValueError(
+                f"{_count(len(extra), 'label')} not in classes: {', '.join(f'{v!r}{_close(v, self.classes)}' for v in extra[:3])}."
+            )
 
     n_samples = property(lambda self: int(self.bag.size), doc="Rows in bags.")
     n_bags = property(lambda self: len(self.labels), doc="Bags, also empty ones.")
     n_classes = property(lambda self: len(self.classes), doc="Different labels.")
-    labelled = property(lambda self: np.array([bool(s) for s in self.labels], bool), doc="Mask of the bags that have labels.")
-    empty = property(lambda self: not self.labelled.any(), doc="True when no bag has a label.")
+    labelled = property(
+        lambda self: np.array([bool(s) for s in self.labels], bool),
+        doc="Mask of the bags that have labels.",
+    )
+    empty = property(
+        lambda self: not self.labelled.any(), doc="True when no bag has a label."
+    )
+
     def __repr__(self):
-        return (f"Bags({self.n_samples:,} rows in {self.n_bags:,} bags, {int(self.labelled.sum()):,} labelled, {self.n_classes} labels"
-                f"{', by id' if self.ids is not None else ''})")
+        return (
+            f"Bags({self.n_samples:,} rows in {self.n_bags:,} bags, {int(self.labelled.sum()):,} labelled, {self.n_classes} labels"
+            f"{', by id' if self.ids is not None else ''})"
+        )
+
     def __eq__(self, o):
-        if not isinstance(o, Bags): return NotImplemented
-        same = np.array_equal(self.bag, o.bag) and np.array_equal(self.bag_ids, o.bag_ids) and (self.labels, self.classes) == (o.labels, o.classes)
-        return same and (self.ids is None) == (o.ids is None) and (self.ids is None or np.array_equal(self.ids, o.ids))
+        if not isinstance(o, Bags):
+            return NotImplemented
+        same = (
+            np.array_equal(self.bag, o.bag)
+            and np.array_equal(self.bag_ids, o.bag_ids)
+            and (self.labels, self.classes) == (o.labels, o.classes)
+        )
+        return (
+            same
+            and (self.ids is None) == (o.ids is None)
+            and (self.ids is None or np.array_equal(self.ids, o.ids))
+        )
+
     __hash__ = None
 
 # %% ../nbs/01_constraints.ipynb #c073e2d6
 @_method(Bags)
-def _to_multihot(self)->np.ndarray: # (n_bags, n_classes) of bool
+def _to_multihot(self) -> np.ndarray:  # (n_bags, n_classes) of bool
     "Which bag has which label."
     where = {v: k for k, v in enumerate(self.classes)}
     Z = np.zeros((self.n_bags, self.n_classes), bool)
-    for i, s in enumerate(self.labels): Z[i, [where[v] for v in s]] = True
+    for i, s in enumerate(self.labels):
+        Z[i, [where[v] for v in s]] = True
     return Z
 
+
 @_method(Bags, kind=classmethod)
-def _from_multihot(cls,
-    bag, # bag of each row
-    Z, # (n_bags, n_classes) of 0 and 1
-    classes=None, # names of the columns, default 0, 1, …
-    *, bag_ids=None, # names of the rows of Z, if `bag` holds names
-    ids=None, # the id of every row
+def _from_multihot(
+    cls,
+    bag,  # bag of each row
+    Z,  # (n_bags, n_classes) of 0 and 1
+    classes=None,  # names of the columns, default 0, 1, …
+    *,
+    bag_ids=None,  # names of the rows of Z, if `bag` holds names
+    ids=None,  # the id of every row
 ):
     "Bags from an indicator matrix."
     Z = Z.toarray() if sp.issparse(Z) else np.asarray(Z)
-    if Z.ndim != 2: raise ValueError(f"Z must have one row per bag and one column per label, got shape {Z.shape}.")
+    if Z.ndim != 2:
+        raise ValueError(
+            f"Z must have one row per bag and one column per label, got shape {Z.shape}."
+        )
     bad = np.argwhere((Z != 0) & (Z != 1))
-    if len(bad): raise ValueError(f"{_count(len(bad), 'entry')} of Z neither 0 nor 1: first is Z[{bad[0][0]}, {bad[0][1]}] = {Z[tuple(bad[0])]}.")
-    classes = tuple(range(Z.shape[1])) if classes is None else tuple(_unique_names(classes, "classes").tolist())
-    if len(classes) != Z.shape[1]: raise ValueError(f"Z has {_count(Z.shape[1], 'column')} but {len(classes)} class {'name' if len(classes) == 1 else 'names'}.")
+    if len(bad):
+        raise ValueError(
+            f"{_count(len(bad), 'entry')} of Z neither 0 nor 1: first is Z[{bad[0][0]}, {bad[0][1]}] = {Z[tuple(bad[0])]}."
+        )
+    classes = (
+        tuple(range(Z.shape[1]))
+        if classes is None
+        else tuple(_unique_names(classes, "classes").tolist())
+    )
+    if len(classes) != Z.shape[1]:
+        raise ValueError(
+            f"Z has {_count(Z.shape[1], 'column')} but {len(classes)} class {'name' if len(classes) == 1 else 'names'}."
+        )
     sets = [frozenset(np.array(classes, object)[z != 0]) for z in Z]
-    if bag_ids is None: return cls(bag, sets, ids=ids, classes=classes)
+    if bag_ids is None:
+        return cls(bag, sets, ids=ids, classes=classes)
     bag_ids = _unique_names(bag_ids, "bag_ids")
-    if len(bag_ids) != len(sets): raise ValueError(f"Z has {_count(len(sets), 'row')} but {len(bag_ids)} bag_ids.")
+    if len(bag_ids) != len(sets):
+        raise ValueError(f"Z has {_count(len(sets), 'row')} but {len(bag_ids)} bag_ids.")
     return cls(bag, dict(zip(bag_ids.tolist(), sets)), ids=ids, classes=classes)
 
 # %% ../nbs/01_constraints.ipynb #0b508625
@@ -1303,103 +2177,180 @@ def _from_multihot(cls,
 def _to_frame(self, sep="|"):
     "A pandas data frame with one line per row: bag and labels."
     import pandas as pd
+
     text = np.array([sep.join(map(str, sorted(s))) for s in self.labels] + [""], object)
     df = pd.DataFrame({"bag": self.bag_ids[self.bag], "labels": text[self.bag]})
     return df if self.ids is None else df.set_index(pd.Index(self.ids, name="id"))
 
+
 @_method(Bags, kind=classmethod)
-def _from_frame(cls,
-    df, # columns `bag` and `labels`
-    sep="|", # separates labels
-    *, ids=None, # the id of every row
+def _from_frame(
+    cls,
+    df,  # columns `bag` and `labels`
+    sep="|",  # separates labels
+    *,
+    ids=None,  # the id of every row
 ):
     "Bags from a data frame with one line per row of X."
     miss = [k for k in ("bag", "labels") if k not in list(getattr(df, "columns", []))]
-    if miss: raise ValueError(f"{_count(len(miss), 'column')} missing: {', '.join(map(repr, miss))}. Columns here: {', '.join(map(repr, getattr(df, 'columns', [])))}.")
+    if miss:
+        raise ValueError(
+            f"{_count(len(miss), 'column')} missing: {', '.join(map(repr, miss))}. Columns here: {', '.join(map(repr, getattr(df, 'columns', [])))}."
+        )
     bag, found = _names(df["bag"].to_numpy(), "bag"), {}
     for k, v in zip(bag.tolist(), df["labels"].to_numpy().tolist()):
-        s = frozenset(p.strip() for p in v.split(sep) if p.strip()) if isinstance(v, str) else _label_set(v)
+        s = (
+            frozenset(p.strip() for p in v.split(sep) if p.strip())
+            if isinstance(v, str)
+            else _label_set(v)
+        )
         if found.setdefault(k, s) != s:
-            raise ValueError(f"bag {k!r} has different labels on different lines: {sorted(found[k])} and {sorted(s)}. Labels belong to the whole bag.")
+            raise ValueError(
+                f"bag {k!r} has different labels on different lines: {sorted(found[k])} and {sorted(s)}. Labels belong to the whole bag."
+            )
     return cls(bag, found, ids=ids)
 
 # %% ../nbs/01_constraints.ipynb #c0ffee02
 @_method(Bags)
-def _to_csv(self,
-    path, # file to write
-    sep="|", # separates labels
+def _to_csv(
+    self,
+    path,  # file to write
+    sep="|",  # separates labels
 ):
     "Write a comma-separated file with the columns id (if there are ids), bag, labels; returns `path`."
     df = self.to_frame(sep)
     df.to_csv(path, index=self.ids is not None)
     return path
 
+
 @_method(Bags, kind=classmethod)
-def _from_csv(cls,
-    path, # file with columns bag, labels and perhaps id
-    sep="|", # separates labels
+def _from_csv(
+    cls,
+    path,  # file with columns bag, labels and perhaps id
+    sep="|",  # separates labels
 ):
     "Read a comma-separated file; labels and bags come back as text."
     import pandas as pd
+
     df = pd.read_csv(path, dtype=str, keep_default_na=False)
     return cls.from_frame(df, sep, ids=df["id"].to_numpy() if "id" in df else None)
 
 # %% ../nbs/01_constraints.ipynb #e368eec4
 @_method(Bags)
-def _implied(self,
-    max_pairs=5_000_000, # refuse to write down more
-    must=True, # False: cannot-links only, for clusters finer than the labels
-)->Constraints:
+def _implied(
+    self,
+    max_pairs=5_000_000,  # refuse to write down more
+    must=True,  # False: cannot-links only, for clusters finer than the labels
+) -> Constraints:
     "Pairs of rows that the bag labels decide."
     Z, n = self.to_multihot(), np.bincount(self.bag, minlength=self.n_bags)
     known, single = self.labelled, Z.sum(1) == 1
     share = Z.astype(np.int32) @ Z.T.astype(np.int32)
-    value = np.where((share == 1) & np.outer(single, single), int(must), np.where((share == 0) & np.outer(known, known), -1, 0))
+    value = np.where(
+        (share == 1) & np.outer(single, single),
+        int(must),
+        np.where((share == 0) & np.outer(known, known), -1, 0),
+    )
     g, h = np.nonzero(np.triu(value))
-    m = np.where(g == h, n[g]*(n[g]-1)//2, n[g]*n[h])
-    if m.sum() > max_pairs: raise ValueError(f"the bags imply {m.sum():,} pairs, more than max_pairs={max_pairs:,}. Take fewer bags, or raise max_pairs.")
+    m = np.where(g == h, n[g] * (n[g] - 1) // 2, n[g] * n[h])
+    if m.sum() > max_pairs:
+        raise ValueError(
+            f"the bags imply {m.sum():,} pairs, more than max_pairs={max_pairs:,}. Take fewer bags, or raise max_pairs."
+        )
     order, start = np.argsort(self.bag, kind="stable"), np.cumsum(n) - n
-    local = lambda p, q: np.triu_indices(n[p], 1) if p == q else np.indices((n[p], n[q])).reshape(2, -1)
-    rows = [np.array([order[start[p] + i], order[start[q] + j]]) for p, q in zip(g, h) for i, j in [local(p, q)]]
+    local = lambda p, q: (
+        np.triu_indices(n[p], 1) if p == q else np.indices((n[p], n[q])).reshape(2, -1)
+    )
+    rows = [
+        np.array([order[start[p] + i], order[start[q] + j]])
+        for p, q in zip(g, h)
+        for i, j in [local(p, q)]
+    ]
     rows = np.concatenate([np.empty((2, 0), np.int64)] + rows, axis=1)
-    return Constraints._make(rows, np.repeat(value[g, h], m), np.ones(rows.shape[1]), np.zeros(rows.shape[1]), (0,), self.ids, False, self.n_samples)
+    return Constraints._make(
+        rows,
+        np.repeat(value[g, h], m),
+        np.ones(rows.shape[1]),
+        np.zeros(rows.shape[1]),
+        (0,),
+        self.ids,
+        False,
+        self.n_samples,
+    )
+
 
 @_method(Bags)
-def _stats(self)->dict:
+def _stats(self) -> dict:
     "Sizes in numbers."
-    n, k = np.bincount(self.bag, minlength=self.n_bags), np.array([len(s) for s in self.labels])[self.labelled]
-    return {"rows": self.n_samples, "bags": self.n_bags, "labelled bags": int(self.labelled.sum()), "labels": self.n_classes,
-            "bags with one label": int((k == 1).sum()), "bags with several": int((k > 1).sum()),
-            "rows per bag": float(n.mean()) if n.size else 0., "labels per labelled bag": float(k.mean()) if k.size else 0.}
+    n, k = (
+        np.bincount(self.bag, minlength=self.n_bags),
+        np.array([len(s) for s in self.labels])[self.labelled],
+    )
+    return {
+        "rows": self.n_samples,
+        "bags": self.n_bags,
+        "labelled bags": int(self.labelled.sum()),
+        "labels": self.n_classes,
+        "bags with one label": int((k == 1).sum()),
+        "bags with several": int((k > 1).sum()),
+        "rows per bag": float(n.mean()) if n.size else 0.0,
+        "labels per labelled bag": float(k.mean()) if k.size else 0.0,
+    }
 
 # %% ../nbs/01_constraints.ipynb #fac96ff9
 @_method(Bags)
-def _subset(self,
-    rows, # rows of the new table, in order: numbers or a mask
+def _subset(
+    self,
+    rows,  # rows of the new table, in order: numbers or a mask
 ):
     "The bags of the table `X[rows]`; every bag keeps its labels."
-    rows = np.flatnonzero(rows) if np.asarray(rows).dtype == bool else _row_numbers(np.asarray(rows), "rows")
+    rows = (
+        np.flatnonzero(rows)
+        if np.asarray(rows).dtype == bool
+        else _row_numbers(np.asarray(rows), "rows")
+    )
     _check_range(rows[None], self.n_samples, "row")
-    return Bags(self.bag_ids[self.bag[rows]], dict(zip(self.bag_ids.tolist(), self.labels)), ids=None if self.ids is None else self.ids[rows], classes=self.classes)
+    return Bags(
+        self.bag_ids[self.bag[rows]],
+        dict(zip(self.bag_ids.tolist(), self.labels)),
+        ids=None if self.ids is None else self.ids[rows],
+        classes=self.classes,
+    )
+
 
 def as_bags(
-    obj, # `Bags`, `(bag, labels)`, a data frame or None
-    n_samples:int=None, # rows of X
-    sample_id=None, # id of each row of X
-)->Bags: # one entry per row of this X, or None
+    obj,  # `Bags`, `(bag, labels)`, a data frame or None
+    n_samples: int = None,  # rows of X
+    sample_id=None,  # id of each row of X
+) -> Bags:  # one entry per row of this X, or None
     "Read bag labels for a table with `n_samples` rows."
-    if obj is None: return None
-    if isinstance(obj, _SideInfo): raise TypeError(f"got {type(obj).__name__} where Bags belong.")
+    if obj is None:
+        return None
+    if isinstance(obj, _SideInfo):
+        raise TypeError(f"got {type(obj).__name__} where Bags belong.")
     if not isinstance(obj, Bags):
         if not _is_frame(obj) and not _is_pairs_and_values(obj):
-            raise TypeError(f"bags of type {type(obj).__name__} are not understood. Give Bags, (bag, labels) or a data frame with columns bag, labels.")
+            raise TypeError(
+                f"bags of type {type(obj).__name__} are not understood. Give Bags, (bag, labels) or a data frame with columns bag, labels."
+            )
         obj = Bags.from_frame(obj) if _is_frame(obj) else Bags(*obj)
     if obj.ids is not None and sample_id is not None:
         sid = _unique_names(sample_id, "sample_id")
         row = _lookup(sid, obj.ids)
-        if (row < 0).any(): raise ValueError(_unknown_ids(sid[row < 0].tolist(), obj.ids, (row < 0).sum(), "row", "Every row of X needs a bag."))
+        if (row < 0).any():
+            raise ValueError(
+                _unknown_ids(
+                    sid[row < 0].tolist(),
+                    obj.ids,
+                    (row < 0).sum(),
+                    "row",
+                    "Every row of X needs a bag.",
+                )
+            )
         obj = obj.subset(row)
     if n_samples is not None and obj.n_samples != n_samples:
-        raise ValueError(f"The bags hold {obj.n_samples:,} rows but X has {n_samples:,}. "
-                         "Repair: Bags(..., ids=) with sample_id=, or .subset(rows) with the rows of this X.")
+        raise ValueError(
+            f"The bags hold {obj.n_samples:,} rows but X has {n_samples:,}. "
+            "Repair: Bags(..., ids=) with sample_id=, or .subset(rows) with the rows of this X."
+        )
     return obj

@@ -17,88 +17,143 @@ import numpy as np
 from sklearn.utils import Bunch
 
 # %% ../nbs/05_datasets.ipynb #e6e61032
-def dataset_index()->dict: # name -> row of `data/index.csv`, sizes as integers
+def dataset_index() -> dict:  # name -> row of `data/index.csv`, sizes as integers
     "Every benchmark set the package knows, shipped or not."
-    with files("csc_nb").joinpath("data/index.csv").open(newline="", encoding="utf-8") as f: rows = list(csv.DictReader(f))
+    with files("csc_nb").joinpath("data/index.csv").open(newline="", encoding="utf-8") as f:
+        rows = list(csv.DictReader(f))
     for r in rows:
-        r.update({c: int(r[c]) for c in ("n", "d", "k", "n_missing")}, shipped=r["shipped"] == "yes")
+        r.update(
+            {c: int(r[c]) for c in ("n", "d", "k", "n_missing")},
+            shipped=r["shipped"] == "yes",
+        )
     return {r["name"]: r for r in rows}
 
 # %% ../nbs/05_datasets.ipynb #e4738150
-def data_folder()->Path|None: # None when there is no such folder
+def data_folder() -> Path | None:  # None when there is no such folder
     "The folder of reference copies: `CSC_NB_DATA`, or in a checkout the sibling `shared/data`."
     env = os.environ.get("CSC_NB_DATA")
-    if env == "": return None
+    if env == "":
+        return None
     if env is not None:
-        if Path(env).expanduser().is_dir(): return Path(env).expanduser()
-        raise NotADirectoryError(f"CSC_NB_DATA is {env!r}, which is not a folder. Unset it, or name the folder that holds NAME.csv.gz files.")
+        if Path(env).expanduser().is_dir():
+            return Path(env).expanduser()
+        raise NotADirectoryError(
+            f"CSC_NB_DATA is {env!r}, which is not a folder. Unset it, or name the folder that holds NAME.csv.gz files."
+        )
     root, cwd = Path(str(files("csc_nb"))).resolve().parent, Path.cwd()
-    for r in ([root] if (root/"settings.ini").is_file() else []) + [cwd, cwd.parent]:
-        p = r.parent/"shared"/"data"
-        if (p/"MANIFEST.csv").is_file(): return p
+    for r in ([root] if (root / "settings.ini").is_file() else []) + [cwd, cwd.parent]:
+        p = r.parent / "shared" / "data"
+        if (p / "MANIFEST.csv").is_file():
+            return p
 
 # %% ../nbs/05_datasets.ipynb #1bfc0b90
 def _find(name, origin):
     "Path of `name` inside the package or the folder, with the word for the place; (None, None) if neither has it."
-    if not re.fullmatch(r"\w[\w-]*", name): raise ValueError(f"{name!r} is not a data set name: letters, digits, _ and - only.")
-    places = {"shipped": files("csc_nb").joinpath("data"), "folder": data_folder() if origin != "shipped" else None}
+    if not re.fullmatch(r"\w[\w-]*", name):
+        raise ValueError(f"{name!r} is not a data set name: letters, digits, _ and - only.")
+    places = {
+        "shipped": files("csc_nb").joinpath("data"),
+        "folder": data_folder() if origin != "shipped" else None,
+    }
     for where, p in places.items():
-        if p is None or origin not in ("auto", where): continue
+        if p is None or origin not in ("auto", where):
+            continue
         for f in (p.joinpath(f"{name}.csv.gz"), p.joinpath(f"{name}.csv")):
-            if f.is_file() and f.name != "index.csv": return f, where
+            if f.is_file() and f.name != "index.csv":
+                return f, where
     return None, None
 
 # %% ../nbs/05_datasets.ipynb #3ed6580d
 class DatasetTable(list):
     "Rows (dicts with the same keys) that print as a table."
-    def _cells(self): return [list(self[0])] + [[str(v) for v in r.values()] for r in self] if self else [[]]
+
+    def _cells(self):
+        return (
+            [list(self[0])] + [[str(v) for v in r.values()] for r in self] if self else [[]]
+        )
+
     def __repr__(self):
-        cells = self._cells(); w = [max(map(len, c)) for c in zip(*cells)]
-        return "\n".join("  ".join(v.ljust(n) for v, n in zip(r, w)).rstrip() for r in cells)
+        cells = self._cells()
+        w = [max(map(len, c)) for c in zip(*cells)]
+        return "\n".join(
+            "  ".join(v.ljust(n) for v, n in zip(r, w)).rstrip() for r in cells
+        )
+
     def _repr_html_(self):
         head, *rows = [[html.escape(v) for v in r] for r in self._cells()]
         tr = lambda r, t: "<tr>" + "".join(f"<{t}>{v}</{t}>" for v in r) + "</tr>"
-        return "<table><thead>" + tr(head, "th") + "</thead><tbody>" + "".join(tr(r, "td") for r in rows) + "</tbody></table>"
+        return (
+            "<table><thead>"
+            + tr(head, "th")
+            + "</thead><tbody>"
+            + "".join(tr(r, "td") for r in rows)
+            + "</tbody></table>"
+        )
 
 # %% ../nbs/05_datasets.ipynb #9d5bcbd0
-def available()->DatasetTable: # one row per set
+def available() -> DatasetTable:  # one row per set
     "Every benchmark set with its size and where `load` would take it from: shipped, folder, openml, or nowhere."
     rows = DatasetTable()
     for name, r in dataset_index().items():
         where = _find(name, "auto")[1] or ("openml" if r["openml"] else "nowhere")
-        rows.append({**{c: r[c] for c in ("name", "n", "d", "k")}, "where": where, "papers": r["papers"], "licence": r["licence"]})
+        rows.append(
+            {
+                **{c: r[c] for c in ("name", "n", "d", "k")},
+                "where": where,
+                "papers": r["papers"],
+                "licence": r["licence"],
+            }
+        )
     return rows
 
 # %% ../nbs/05_datasets.ipynb #c5947c6b
 def _floats(rows, cols, head):
     "Cells as floats, empty ones NaN; a bad cell is named."
-    try: return np.array([[float(r[j]) if r[j] else np.nan for j in cols] for r in rows], dtype=np.float64).reshape(len(rows), len(cols))
+    try:
+        return np.array(
+            [[float(r[j]) if r[j] else np.nan for j in cols] for r in rows],
+            dtype=np.float64,
+        ).reshape(len(rows), len(cols))
     except (ValueError, IndexError):
         for i, r in enumerate(rows):
-            if len(r) != len(head): raise ValueError(f"Line {i+2} has {len(r)} cells, the header {len(head)}.") from None
+            if len(r) != len(head):
+                raise ValueError(
+                    f"Line {i + 2} has {len(r)} cells, the header {len(head)}."
+                ) from None
             for j in cols:
-                try: float(r[j] or "nan")
-                except ValueError: raise ValueError(f"Line {i+2}, column {head[j]}: {r[j]!r} is not a number.") from None
+                try:
+                    float(r[j] or "nan")
+                except ValueError:
+                    raise ValueError(
+                        f"Line {i + 2}, column {head[j]}: {r[j]!r} is not a number."
+                    ) from None
         raise
 
+
 def read_table(
-    raw:bytes, # a CSV file with header, gzipped or not
-)->tuple: # `(n, d)` features, feature names, other columns as string arrays
+    raw: bytes,  # a CSV file with header, gzipped or not
+) -> tuple:  # `(n, d)` features, feature names, other columns as string arrays
     "Split a CSV into its feature columns `f0, f1, …` and the others."
     text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
     head, *rows = csv.reader(io.StringIO(text))
     feat = [j for j, h in enumerate(head) if re.fullmatch(r"f\d+", h)]
     X = _floats(rows, feat, head)
-    return X, [head[j] for j in feat], {h: np.array([r[j] for r in rows]) for j, h in enumerate(head) if j not in feat}
+    return (
+        X,
+        [head[j] for j in feat],
+        {h: np.array([r[j] for r in rows]) for j, h in enumerate(head) if j not in feat},
+    )
 
 # %% ../nbs/05_datasets.ipynb #19389ebb
 def _codes(labels):
     "Codes 0…k−1 and the sorted names."
     names, y = np.unique(labels, return_inverse=True)
     if all(re.fullmatch(r"-?\d+", v) for v in names):
-        order = np.argsort(names.astype(int), kind="stable"); rank = np.argsort(order)
+        order = np.argsort(names.astype(int), kind="stable")
+        rank = np.argsort(order)
         names, y = names[order], rank[y]
     return y.astype(np.int64), names
+
 
 def _numbers(col):
     "Whole numbers as int64, anything else as it is."
@@ -106,263 +161,427 @@ def _numbers(col):
 
 # %% ../nbs/05_datasets.ipynb #af7a4dc8
 def scale_columns(
-    X:np.ndarray, # `(n, d)`, NaN = missing
-    scale:str|None="standard", # None, "standard" or "minmax"
-)->np.ndarray: # scaled copy
+    X: np.ndarray,  # `(n, d)`, NaN = missing
+    scale: str | None = "standard",  # None, "standard" or "minmax"
+) -> np.ndarray:  # scaled copy
     "Scale columns, with constant ones set to zero."
-    if scale is None: return X.copy()
-    if scale not in ("standard", "minmax"): raise ValueError(f"scale={scale!r}: use None, 'standard' or 'minmax'.")
+    if scale is None:
+        return X.copy()
+    if scale not in ("standard", "minmax"):
+        raise ValueError(f"scale={scale!r}: use None, 'standard' or 'minmax'.")
     lo = np.nanmean(X, 0) if scale == "standard" else np.nanmin(X, 0)
     size = np.nanstd(X, 0) if scale == "standard" else np.nanmax(X, 0) - lo
     flat = np.nanmax(X, 0) == np.nanmin(X, 0)
-    return np.where(flat & ~np.isnan(X), 0., (X - lo)/np.where(flat, 1., size))
+    return np.where(flat & ~np.isnan(X), 0.0, (X - lo) / np.where(flat, 1.0, size))
 
 # %% ../nbs/05_datasets.ipynb #012915fd
 def _tree(paths, parent_of):
     "0/1 matrix of labels with all ancestors, the label names, and the parent of each."
     up = lambda l: [l] + up(parent_of[l]) if parent_of.get(l) else [l]
     sets = [{a for l in ls for a in up(l)} for ls in paths]
-    names = sorted(set().union(*sets)); at = {l: i for i, l in enumerate(names)}
+    names = sorted(set().union(*sets))
+    at = {l: i for i, l in enumerate(names)}
     Z = np.zeros((len(sets), len(names)), dtype=np.int8)
-    for i, s in enumerate(sets): Z[i, [at[l] for l in s]] = 1
-    return dict(Z=Z, label_names=np.array(names), parents=np.array([at.get(parent_of.get(l), -1) for l in names]))
+    for i, s in enumerate(sets):
+        Z[i, [at[l] for l in s]] = 1
+    return dict(
+        Z=Z,
+        label_names=np.array(names),
+        parents=np.array([at.get(parent_of.get(l), -1) for l in names]),
+    )
+
 
 def _extras(name, path, other, y, names):
     "Fields made from the extra columns of a set and from its sidecar file."
     out = {c: _numbers(v) for c, v in other.items()}
-    side = lambda f: list(csv.DictReader(io.StringIO(path.parent.joinpath(f).read_text("utf-8"))))
+    side = lambda f: list(
+        csv.DictReader(io.StringIO(path.parent.joinpath(f).read_text("utf-8")))
+    )
     if "bag" in out:
         out["bag_names"], out["bag"] = np.unique(out["bag"], return_inverse=True)
-        out["bag_labels"] = [set(y[out["bag"] == m].tolist()) for m in range(len(out["bag_names"]))]
+        out["bag_labels"] = [
+            set(y[out["bag"] == m].tolist()) for m in range(len(out["bag_names"]))
+        ]
     if "candidates" in out:
         at = {l: i for i, l in enumerate(names)}
-        out["candidates"] = [{at[l] for l in str(c).split() if l in at} for c in other["candidates"]]
+        out["candidates"] = [
+            {at[l] for l in str(c).split() if l in at} for c in other["candidates"]
+        ]
     if name == "hja_birdsong" and path.parent.joinpath("hja_birdsong_bags.csv").is_file():
         given = {r["bag"]: r["bag_labels"].split() for r in side("hja_birdsong_bags.csv")}
         at = {l: i for i, l in enumerate(names)}
-        out["bag_labels_given"] = [{at[l] for l in given[str(m)] if l in at} for m in out["bag_names"]]
+        out["bag_labels_given"] = [
+            {at[l] for l in given[str(m)] if l in at} for m in out["bag_names"]
+        ]
     if name == "church_fun":
         paths = [l.split("@") for l in names[y]]
-        cut = {"/".join(p[:j]): "/".join(p[:j-1]) for ls in paths for l in ls for p in [l.split("/")] for j in range(1, len(p)+1)}
+        cut = {
+            "/".join(p[:j]): "/".join(p[: j - 1])
+            for ls in paths
+            for l in ls
+            for p in [l.split("/")]
+            for j in range(1, len(p) + 1)
+        }
         out.update(_tree(paths, cut))
     if name == "ng20_2000" and path.parent.joinpath("ng20_hierarchy.csv").is_file():
-        out.update(_tree([[l] for l in names[y]], {r["label"]: r["parent"] for r in side("ng20_hierarchy.csv")}))
+        out.update(
+            _tree(
+                [[l] for l in names[y]],
+                {r["label"]: r["parent"] for r in side("ng20_hierarchy.csv")},
+            )
+        )
     return out
 
 # %% ../nbs/05_datasets.ipynb #f954c603
 def _missing(name, r, error=None):
     "The exception for a set that is in none of the three places."
-    say = [f"Data set {name!r} is not in the package ({r['n']} rows, source: {r['source']}; licence: {r['licence']})."]
-    say.append(f"Put {name}.csv.gz (columns f0, f1, …, label) into a folder and set the environment variable CSC_NB_DATA to it")
-    if r["openml"]: say[-1] += f", or connect to the network: OpenML has it as {r['openml'].replace(':', ', id ').removesuffix(', id ')}"
-    if error is not None: say.append(f"OpenML said: {type(error).__name__}: {error}")
+    say = [
+        f"Data set {name!r} is not in the package ({r['n']} rows, source: {r['source']}; licence: {r['licence']})."
+    ]
+    say.append(
+        f"Put {name}.csv.gz (columns f0, f1, …, label) into a folder and set the environment variable CSC_NB_DATA to it"
+    )
+    if r["openml"]:
+        say[-1] += (
+            f", or connect to the network: OpenML has it as {r['openml'].replace(':', ', id ').removesuffix(', id ')}"
+        )
+    if error is not None:
+        say.append(f"OpenML said: {type(error).__name__}: {error}")
     return FileNotFoundError("\n".join([say[0], say[1] + ".", *say[2:]]))
 
 # %% ../nbs/05_datasets.ipynb #a3ced8a4
 _CRABS = ("FL", "RW", "CL", "CW", "BD")
 
+
 def _from_openml(r):
     "Features, names, labels of one index row through `fetch_openml`."
     from sklearn.datasets import fetch_openml
+
     name, id_ = r["openml"].split(":")
     which = dict(data_id=int(id_)) if id_ else dict(name=name, version=1)
-    if name == "prnn_crabs": which["target_column"] = "sex" if r["name"] == "crabs_sex" else "sp"
-    try: b = fetch_openml(**which, as_frame=False, parser="liac-arff", n_retries=1)
-    except (OSError, ValueError) as e: raise _missing(r["name"], r, e) from e
+    if name == "prnn_crabs":
+        which["target_column"] = "sex" if r["name"] == "crabs_sex" else "sp"
+    try:
+        b = fetch_openml(**which, as_frame=False, parser="liac-arff", n_retries=1)
+    except (OSError, ValueError) as e:
+        raise _missing(r["name"], r, e) from e
     keep = [j for j, f in enumerate(b.feature_names) if name != "prnn_crabs" or f in _CRABS]
     X = np.asarray(b.data)[:, keep].astype(np.float64)
-    if name == "mushroom": X = np.where(np.isnan(X), np.nanmax(X, 0) + 1, X)      # "?" is a category of its own
+    if name == "mushroom":
+        X = np.where(np.isnan(X), np.nanmax(X, 0) + 1, X)  # "?" is a category of its own
     got = (*X.shape, len(set(b.target)))
     if got != (r["n"], r["d"], r["k"]):
-        raise ValueError(f"OpenML's {name} has n, d, k = {got}, the index says {(r['n'], r['d'], r['k'])}: not the set the papers used.")
+        raise ValueError(
+            f"OpenML's {name} has n, d, k = {got}, the index says {(r['n'], r['d'], r['k'])}: not the set the papers used."
+        )
     return X, [b.feature_names[j] for j in keep], np.array([str(v) for v in b.target])
 
 # %% ../nbs/05_datasets.ipynb #ef741c04
 def _describe(b):
     "Text for `DESCR`."
-    lines = [f"{b.name}: {b.n} rows, {b.d} features, {b.k} classes", f"source: {b.source}", f"licence: {b.licence}", f"taken from: {b.origin}"]
-    if b.papers: lines.append(f"used by: {b.papers}")
-    if b.note: lines.append(f"note: {b.note}")
-    if b.n_missing: lines.append(f"missing: {b.n_missing} cells are NaN; {int((~np.isnan(b.data).any(1)).sum())} rows are complete. Impute before fitting.")
+    lines = [
+        f"{b.name}: {b.n} rows, {b.d} features, {b.k} classes",
+        f"source: {b.source}",
+        f"licence: {b.licence}",
+        f"taken from: {b.origin}",
+    ]
+    if b.papers:
+        lines.append(f"used by: {b.papers}")
+    if b.note:
+        lines.append(f"note: {b.note}")
+    if b.n_missing:
+        lines.append(
+            f"missing: {b.n_missing} cells are NaN; {int((~np.isnan(b.data).any(1)).sum())} rows are complete. Impute before fitting."
+        )
     return "\n".join(lines)
+
 
 def _read_local(name, r, path, where):
     "Read and check one file; returns features, names, labels, extra fields, checksum."
-    raw = path.read_bytes(); sha = hashlib.sha256(raw).hexdigest()
+    raw = path.read_bytes()
+    sha = hashlib.sha256(raw).hexdigest()
     if r and sha != r["sha256"]:
-        if where == "shipped": raise ValueError(f"{path.name} is damaged: checksum {sha[:12]}…, expected {r['sha256'][:12]}…. Reinstall csc_nb.")
-        warnings.warn(f"{path} is not the copy the index describes (checksum {sha[:12]}…); results may differ.", stacklevel=3)
+        if where == "shipped":
+            raise ValueError(
+                f"{path.name} is damaged: checksum {sha[:12]}…, expected {r['sha256'][:12]}…. Reinstall csc_nb."
+            )
+        warnings.warn(
+            f"{path} is not the copy the index describes (checksum {sha[:12]}…); results may differ.",
+            stacklevel=3,
+        )
     X, names, other = read_table(raw)
-    if "label" not in other: raise ValueError(f"{path.name} has no column named 'label'.")
+    if "label" not in other:
+        raise ValueError(f"{path.name} has no column named 'label'.")
     return X, names, other.pop("label"), other, sha
 
 # %% ../nbs/05_datasets.ipynb #3344cc4f
 def load(
-    name:str, # a name of `available()`, or of a CSV in your own folder
-    scale:str|None=None, # None, "standard" or "minmax"
+    name: str,  # a name of `available()`, or of a CSV in your own folder
+    scale: str | None = None,  # None, "standard" or "minmax"
     *,
-    origin:str="auto", # "auto" (shipped, then folder, then openml) or one of the three
-)->Bunch: # data, target, feature_names, target_names, n, d, k, source, licence, sha256, DESCR …
+    origin: str = "auto",  # "auto" (shipped, then folder, then openml) or one of the three
+) -> (
+    Bunch
+):  # data, target, feature_names, target_names, n, d, k, source, licence, sha256, DESCR …
     "Load a benchmark set with its provenance."
-    if origin not in ("auto", "shipped", "folder", "openml"): raise ValueError(f"origin={origin!r}: use 'auto', 'shipped', 'folder' or 'openml'.")
-    idx = dataset_index(); r = idx.get(name)
+    if origin not in ("auto", "shipped", "folder", "openml"):
+        raise ValueError(f"origin={origin!r}: use 'auto', 'shipped', 'folder' or 'openml'.")
+    idx = dataset_index()
+    r = idx.get(name)
     path, where = _find(name, origin)
-    if path is not None: X, feats, labels, other, sha = _read_local(name, r, path, where)
-    elif r is None: raise ValueError(f"No data set {name!r}. Known: {', '.join(idx)}.")
+    if path is not None:
+        X, feats, labels, other, sha = _read_local(name, r, path, where)
+    elif r is None:
+        raise ValueError(f"No data set {name!r}. Known: {', '.join(idx)}.")
     elif origin in ("auto", "openml") and r["openml"]:
         X, feats, labels = _from_openml(r)
         other, sha, where = {}, None, "openml"
-    else: raise _missing(name, r)
+    else:
+        raise _missing(name, r)
     y, names = _codes(labels)
     about = r or dict(source=str(path), licence="unknown", papers="", note="")
-    b = Bunch(name=name, data=scale_columns(X, scale), target=y, feature_names=feats, target_names=names, n=len(X), d=X.shape[1],
-              k=r["k"] if name == "church_fun" else len(names), n_missing=int(np.isnan(X).sum()), sha256=sha, origin=where,
-              **{c: about[c] for c in ("source", "licence", "papers", "note")}, **_extras(name, path, other, y, names))
+    b = Bunch(
+        name=name,
+        data=scale_columns(X, scale),
+        target=y,
+        feature_names=feats,
+        target_names=names,
+        n=len(X),
+        d=X.shape[1],
+        k=r["k"] if name == "church_fun" else len(names),
+        n_missing=int(np.isnan(X).sum()),
+        sha256=sha,
+        origin=where,
+        **{c: about[c] for c in ("source", "licence", "papers", "note")},
+        **_extras(name, path, other, y, names),
+    )
     if name == "glass_with_id":
-        warnings.warn("glass_with_id keeps the UCI row Id as feature f0. Rows are sorted by class, so the Id leaks the class: "
-                      "use it only to compare with paper 004; load('glass') has the Id removed.", UserWarning, stacklevel=2)
+        warnings.warn(
+            "glass_with_id keeps the UCI row Id as feature f0. Rows are sorted by class, so the Id leaks the class: "
+            "use it only to compare with paper 004; load('glass') has the Id removed.",
+            UserWarning,
+            stacklevel=2,
+        )
     b.DESCR = _describe(b)
     return b
 
 # %% ../nbs/05_datasets.ipynb #2ca668fc
 def _loader(name):
-    def f(scale=None, *, origin="auto"): return load(name, scale, origin=origin)
-    f.__name__ = f.__qualname__ = f"load_{name}"; f.__module__ = __name__
+    def f(scale=None, *, origin="auto"):
+        return load(name, scale, origin=origin)
+
+    f.__name__ = f.__qualname__ = f"load_{name}"
+    f.__module__ = __name__
     f.__doc__ = f"Load the data set {name!r}, see `load`."
     return f
+
 
 globals().update({f"load_{n}": _loader(n) for n in dataset_index()})
 
 # %% ../nbs/05_datasets.ipynb #8bc6b019
 def _rng(random_state):
     "A numpy Generator from None, an int, a Generator or a RandomState."
-    if isinstance(random_state, np.random.RandomState): random_state = random_state.randint(2**31)
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31)
     return np.random.default_rng(random_state)
+
 
 def _toy(X, y, rng, DESCR, **more):
     "Shuffle rows and wrap; arrays in `more` that have n rows are shuffled alike."
     o = rng.permutation(len(X))
-    more = {c: v[o] if isinstance(v, np.ndarray) and len(v) == len(X) else v for c, v in more.items()}
-    return Bunch(data=X[o], target=y[o], feature_names=[f"f{j}" for j in range(X.shape[1])], target_names=np.arange(y.max()+1).astype(str),
-                 n=len(X), d=X.shape[1], k=int(y.max())+1, DESCR=DESCR, **more)
+    more = {
+        c: v[o] if isinstance(v, np.ndarray) and len(v) == len(X) else v
+        for c, v in more.items()
+    }
+    return Bunch(
+        data=X[o],
+        target=y[o],
+        feature_names=[f"f{j}" for j in range(X.shape[1])],
+        target_names=np.arange(y.max() + 1).astype(str),
+        n=len(X),
+        d=X.shape[1],
+        k=int(y.max()) + 1,
+        DESCR=DESCR,
+        **more,
+    )
 
 # %% ../nbs/05_datasets.ipynb #3a9e32aa
 def pair_of(
-    t:np.ndarray, # pair numbers
-)->np.ndarray: # `(m, 2)` rows a < b
+    t: np.ndarray,  # pair numbers
+) -> np.ndarray:  # `(m, 2)` rows a < b
     "The pair with number t = b(b−1)/2 + a."
     t = np.asarray(t, dtype=np.int64)
-    b = ((1 + np.sqrt(1 + 8.*t))/2).astype(np.int64)
-    b -= b*(b-1)//2 > t
-    b += b*(b+1)//2 <= t
-    return np.c_[t - b*(b-1)//2, b]
+    b = ((1 + np.sqrt(1 + 8.0 * t)) / 2).astype(np.int64)
+    b -= b * (b - 1) // 2 > t
+    b += b * (b + 1) // 2 <= t
+    return np.c_[t - b * (b - 1) // 2, b]
 
 # %% ../nbs/05_datasets.ipynb #a94a47b6
 def sample_links(
-    y:np.ndarray, # true clusters
-    n_links:int, # number of different pairs
+    y: np.ndarray,  # true clusters
+    n_links: int,  # number of different pairs
     *,
-    noise:float=0., # chance that an answer is wrong
+    noise: float = 0.0,  # chance that an answer is wrong
     random_state=None,
-)->tuple: # `(m, 2)` pairs, `(m,)` values +1/−1, `(m,)` which answers are wrong
+) -> tuple:  # `(m, 2)` pairs, `(m,)` values +1/−1, `(m,)` which answers are wrong
     "Random pairs answered from `y`, each answer wrong with chance `noise`."
     rng, n = _rng(random_state), len(y)
-    if n_links > n*(n-1)//2: raise ValueError(f"{n_links} links asked, but {n} points have only {n*(n-1)//2} pairs.")
-    if not 0 <= noise <= 1: raise ValueError(f"noise={noise}: the chance of a wrong answer lies between 0 and 1.")
-    pairs = pair_of(rng.choice(n*(n-1)//2, n_links, replace=False))
+    if n_links > n * (n - 1) // 2:
+        raise ValueError(
+            f"{n_links} links asked, but {n} points have only {n * (n - 1) // 2} pairs."
+        )
+    if not 0 <= noise <= 1:
+        raise ValueError(
+            f"noise={noise}: the chance of a wrong answer lies between 0 and 1."
+        )
+    pairs = pair_of(rng.choice(n * (n - 1) // 2, n_links, replace=False))
     wrong = rng.random(n_links) < noise
     truth = np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)
     return pairs, np.where(wrong, -truth, truth).astype(np.int8), wrong
 
 # %% ../nbs/05_datasets.ipynb #82a1aa31
 def toy_links(
-    n:int=90, n_links:int=240, # points, links (the default: 6 % of all pairs)
-    *, noise:float=0., # chance of a wrong link
-    stretch:float=1.8, # length of a cluster against a width of .35
+    n: int = 90,
+    n_links: int = 240,  # points, links (the default: 6 % of all pairs)
+    *,
+    noise: float = 0.0,  # chance of a wrong link
+    stretch: float = 1.8,  # length of a cluster against a width of .35
     random_state=None,
-)->Bunch: # with pairs, value, wrong
+) -> Bunch:  # with pairs, value, wrong
     "Three stretched parallel clusters with noisy links; k-means cuts across them."
-    rng = _rng(random_state); y = np.arange(n) % 3
-    X = rng.normal(size=(n, 2))*[stretch, .35] + np.c_[np.zeros(n), 2.*(y - 1)]
+    rng = _rng(random_state)
+    y = np.arange(n) % 3
+    X = rng.normal(size=(n, 2)) * [stretch, 0.35] + np.c_[np.zeros(n), 2.0 * (y - 1)]
     b = _toy(X, y, rng, "three stretched clusters with links")
-    b.pairs, b.value, b.wrong = sample_links(b.target, n_links, noise=noise, random_state=rng)
+    b.pairs, b.value, b.wrong = sample_links(
+        b.target, n_links, noise=noise, random_state=rng
+    )
     return b
 
 # %% ../nbs/05_datasets.ipynb #72c29cde
 PATTERNS = ("moons", "rings", "lines", "cross", "spirals", "sizes")
 
+
 def _pattern(name, n, rng):
     "Noise-free points and clusters of one pattern; the last also scales its noise."
     t = rng.random(n)
     if name == "moons":
-        y = np.arange(n) % 2; a = np.pi*t
-        return np.c_[np.where(y, 1 - np.cos(a), np.cos(a)), np.where(y, .5 - np.sin(a), np.sin(a))], y
+        y = np.arange(n) % 2
+        a = np.pi * t
+        return np.c_[
+            np.where(y, 1 - np.cos(a), np.cos(a)), np.where(y, 0.5 - np.sin(a), np.sin(a))
+        ], y
     if name == "rings":
-        y = np.arange(n) % 2; r = 1. + y; a = 2*np.pi*t
-        return np.c_[r*np.cos(a), r*np.sin(a)], y
+        y = np.arange(n) % 2
+        r = 1.0 + y
+        a = 2 * np.pi * t
+        return np.c_[r * np.cos(a), r * np.sin(a)], y
     if name == "lines":
-        y = np.arange(n) % 3; return np.c_[4*t - 2, .8*(y - 1.)], y
+        y = np.arange(n) % 3
+        return np.c_[4 * t - 2, 0.8 * (y - 1.0)], y
     if name == "cross":
-        y = np.arange(n) % 2; u = 4*t - 2
+        y = np.arange(n) % 2
+        u = 4 * t - 2
         return np.c_[u, np.where(y, u, -u)], y
     if name == "spirals":
-        y = np.arange(n) % 3; r = .3 + 1.7*t; a = 3.2*t + 2*np.pi*y/3
-        return np.c_[r*np.cos(a), r*np.sin(a)], y
-    y = np.minimum(np.arange(n)*8//n, 2)[::-1].copy()           # one large cloud, two small ones beside it
-    return np.array([[-1., 1.7], [1., 1.7], [0, 0]])[y] + np.where(y == 2, 1., .1)[:, None]*rng.normal(size=(n, 2))*[1.1, .45], y
+        y = np.arange(n) % 3
+        r = 0.3 + 1.7 * t
+        a = 3.2 * t + 2 * np.pi * y / 3
+        return np.c_[r * np.cos(a), r * np.sin(a)], y
+    y = np.minimum(np.arange(n) * 8 // n, 2)[
+        ::-1
+    ].copy()  # one large cloud, two small ones beside it
+    return np.array([[-1.0, 1.7], [1.0, 1.7], [0, 0]])[y] + np.where(y == 2, 1.0, 0.1)[
+        :, None
+    ] * rng.normal(size=(n, 2)) * [1.1, 0.45], y
 
 # %% ../nbs/05_datasets.ipynb #37446641
 def toy_patterns(
-    name:str="moons", # one of `PATTERNS`
-    n:int=240, *, noise:float=.08, # standard deviation of the added noise
-    r:float=.01, p:float=1., # share of all pairs given as links, and chance that a link is right
+    name: str = "moons",  # one of `PATTERNS`
+    n: int = 240,
+    *,
+    noise: float = 0.08,  # standard deviation of the added noise
+    r: float = 0.01,
+    p: float = 1.0,  # share of all pairs given as links, and chance that a link is right
     random_state=None,
-)->Bunch: # with pairs, value, wrong
+) -> Bunch:  # with pairs, value, wrong
     "One of six 2-D patterns, with a share r of links, as Figure 2 of paper 004 uses them."
-    if name not in PATTERNS: raise ValueError(f"No pattern {name!r}: one of {', '.join(PATTERNS)}.")
-    rng = _rng(random_state); X, y = _pattern(name, n, rng)
-    b = _toy(X + noise*rng.normal(size=X.shape), y, rng, f"pattern {name}")
-    b.pairs, b.value, b.wrong = sample_links(b.target, round(r*n*(n-1)/2), noise=1-p, random_state=rng)
+    if name not in PATTERNS:
+        raise ValueError(f"No pattern {name!r}: one of {', '.join(PATTERNS)}.")
+    rng = _rng(random_state)
+    X, y = _pattern(name, n, rng)
+    b = _toy(X + noise * rng.normal(size=X.shape), y, rng, f"pattern {name}")
+    b.pairs, b.value, b.wrong = sample_links(
+        b.target, round(r * n * (n - 1) / 2), noise=1 - p, random_state=rng
+    )
     return b
 
 # %% ../nbs/05_datasets.ipynb #bc558dc0
 def toy_counts(
-    n:int=100, n_classes:int=10, n_words:int=1000, # images, classes, visual words
-    *, length:int=300, # words per image, on average
-    signal:float=.3, # share of a class's own words; 0 = all classes alike
-    spread:float=40., # how closely an image follows its class; larger = closer
-    r:float=.01, p:float=1., # share of pairs given as links, chance that a link is right
+    n: int = 100,
+    n_classes: int = 10,
+    n_words: int = 1000,  # images, classes, visual words
+    *,
+    length: int = 300,  # words per image, on average
+    signal: float = 0.3,  # share of a class's own words; 0 = all classes alike
+    spread: float = 40.0,  # how closely an image follows its class; larger = closer
+    r: float = 0.01,
+    p: float = 1.0,  # share of pairs given as links, chance that a link is right
     random_state=None,
-)->Bunch: # data: `(n, n_words)` counts; with pairs, value, wrong
+) -> Bunch:  # data: `(n, n_words)` counts; with pairs, value, wrong
     "Word counts of images in overlapping classes, like Table 4 of paper 004."
-    rng = _rng(random_state); y = np.arange(n) % n_classes
-    base = rng.dirichlet(np.full(n_words, .5))
-    phi = (1 - signal)*base + signal*rng.dirichlet(np.full(n_words, .05), n_classes)
-    q = rng.gamma(spread*phi[y] + 1e-9); q /= q.sum(1, keepdims=True)
-    X = np.array([rng.multinomial(m, v) for m, v in zip(rng.poisson(length, n) + 1, q)], dtype=np.float64)
+    rng = _rng(random_state)
+    y = np.arange(n) % n_classes
+    base = rng.dirichlet(np.full(n_words, 0.5))
+    phi = (1 - signal) * base + signal * rng.dirichlet(np.full(n_words, 0.05), n_classes)
+    q = rng.gamma(spread * phi[y] + 1e-9)
+    q /= q.sum(1, keepdims=True)
+    X = np.array(
+        [rng.multinomial(m, v) for m, v in zip(rng.poisson(length, n) + 1, q)],
+        dtype=np.float64,
+    )
     b = _toy(X, y, rng, f"counts of {n_words} words, {n_classes} classes")
-    b.pairs, b.value, b.wrong = sample_links(b.target, round(r*n*(n-1)/2), noise=1-p, random_state=rng)
+    b.pairs, b.value, b.wrong = sample_links(
+        b.target, round(r * n * (n - 1) / 2), noise=1 - p, random_state=rng
+    )
     return b
 
 # %% ../nbs/05_datasets.ipynb #4a1fe6af
-def _n_wrong(q, accuracy): return int(np.floor(q*(1 - accuracy) + 1e-9))
+def _n_wrong(q, accuracy):
+    return int(np.floor(q * (1 - accuracy) + 1e-9))
+
 
 def toy_experts(
-    n:int=200, k:int=3, n_pairs:int=300, # points, clusters, pairs (half must, half cannot)
-    *, sensitivity=(.95, .75, .55), specificity=None, # per expert; specificity defaults to sensitivity
-    overlap:float=1., # share of the pairs each expert answers
-    spread:float=1., # standard deviation of a cluster; centres lie on a circle of radius 2
+    n: int = 200,
+    k: int = 3,
+    n_pairs: int = 300,  # points, clusters, pairs (half must, half cannot)
+    *,
+    sensitivity=(0.95, 0.75, 0.55),
+    specificity=None,  # per expert; specificity defaults to sensitivity
+    overlap: float = 1.0,  # share of the pairs each expert answers
+    spread: float = 1.0,  # standard deviation of a cluster; centres lie on a circle of radius 2
     random_state=None,
-)->Bunch: # with pairs, value, expert, wrong, sensitivity, specificity
+) -> Bunch:  # with pairs, value, expert, wrong, sensitivity, specificity
     "Blobs, and several people of known accuracy who answer pairs, as in section 3.2 of paper 000."
-    rng = _rng(random_state); y = np.arange(n) % k; a = 2*np.pi*y/k
-    sens = np.asarray(sensitivity, float); spec = sens if specificity is None else np.asarray(specificity, float)
-    b = _toy(2*np.c_[np.cos(a), np.sin(a)] + spread*rng.normal(size=(n, 2)), y, rng, f"{k} blobs, {len(sens)} experts")
-    ends = _pairs_of_kind(b.target, n_pairs - n_pairs//2, True, rng), _pairs_of_kind(b.target, n_pairs//2, False, rng)
+    rng = _rng(random_state)
+    y = np.arange(n) % k
+    a = 2 * np.pi * y / k
+    sens = np.asarray(sensitivity, float)
+    spec = sens if specificity is None else np.asarray(specificity, float)
+    b = _toy(
+        2 * np.c_[np.cos(a), np.sin(a)] + spread * rng.normal(size=(n, 2)),
+        y,
+        rng,
+        f"{k} blobs, {len(sens)} experts",
+    )
+    ends = (
+        _pairs_of_kind(b.target, n_pairs - n_pairs // 2, True, rng),
+        _pairs_of_kind(b.target, n_pairs // 2, False, rng),
+    )
     got = []
     for m in range(len(sens)):
         for P, value, acc in ((ends[0], 1, sens[m]), (ends[1], -1, spec[m])):
-            mine = P[rng.permutation(len(P))[:round(overlap*len(P))]]
+            mine = P[rng.permutation(len(P))[: round(overlap * len(P))]]
             wrong = np.arange(len(mine)) < _n_wrong(len(mine), acc)
             got.append((mine, np.where(wrong, -value, value), np.full(len(mine), m), wrong))
     b.pairs, b.value, b.expert, b.wrong = (np.concatenate(v) for v in zip(*got))
@@ -371,101 +590,173 @@ def toy_experts(
 # %% ../nbs/05_datasets.ipynb #1ccedade
 def _pairs_of_kind(y, m, same, rng):
     "m different pairs within (same) or across clusters; draws in rounds, so no list of all pairs is made."
-    n, total = len(y), len(y)*(len(y)-1)//2
-    sizes = np.bincount(y); inside = int((sizes*(sizes-1)//2).sum()); have = inside if same else total - inside
-    if m > have: raise ValueError(f"{m} {'must' if same else 'cannot'}-link pairs asked, but the {n} points have only {have}.")
+    n, total = len(y), len(y) * (len(y) - 1) // 2
+    sizes = np.bincount(y)
+    inside = int((sizes * (sizes - 1) // 2).sum())
+    have = inside if same else total - inside
+    if m > have:
+        raise ValueError(
+            f"{m} {'must' if same else 'cannot'}-link pairs asked, but the {n} points have only {have}."
+        )
     found = np.empty(0, dtype=np.int64)
     while len(found) < m:
-        t = rng.integers(total, size=4*m + 64) if total > 10**6 else rng.permutation(total)
-        P = pair_of(t); t = t[(y[P[:, 0]] == y[P[:, 1]]) == same]
-        found = np.concatenate([found, t]); found = found[np.sort(np.unique(found, return_index=True)[1])]
+        t = (
+            rng.integers(total, size=4 * m + 64)
+            if total > 10**6
+            else rng.permutation(total)
+        )
+        P = pair_of(t)
+        t = t[(y[P[:, 0]] == y[P[:, 1]]) == same]
+        found = np.concatenate([found, t])
+        found = found[np.sort(np.unique(found, return_index=True)[1])]
     return pair_of(found[:m])
 
 # %% ../nbs/05_datasets.ipynb #0910b1e7
 ANSWERS = np.array(["ab", "ac", "bc", "none"])
 
+
 def triplet_answer(
-    y:np.ndarray, # clusters
-    triples:np.ndarray, # `(m, 3)` rows
-)->np.ndarray: # `(m,)` of "ab", "ac", "bc", "none"
+    y: np.ndarray,  # clusters
+    triples: np.ndarray,  # `(m, 3)` rows
+) -> np.ndarray:  # `(m,)` of "ab", "ac", "bc", "none"
     "The true answer to each triple, eq. (3.2) of the thesis."
     a, b, c = y[np.asarray(triples)].T
     ab, ac, bc = a == b, a == c, b == c
     return ANSWERS[np.select([ab & ~ac, ac & ~ab, bc & ~ab], [0, 1, 2], 3)]
 
+
 def toy_triplets(
-    n:int=200, k:int=4, n_triplets:int=60, # points, clusters, questions
-    *, noise:float=0., # chance of a wrong answer
-    spread:float=.55, # standard deviation of a cluster; centres on a circle of radius 2
+    n: int = 200,
+    k: int = 4,
+    n_triplets: int = 60,  # points, clusters, questions
+    *,
+    noise: float = 0.0,  # chance of a wrong answer
+    spread: float = 0.55,  # standard deviation of a cluster; centres on a circle of radius 2
     random_state=None,
-)->Bunch: # with triples, answers, wrong
+) -> Bunch:  # with triples, answers, wrong
     "Blobs on a circle and relative questions about them."
-    rng = _rng(random_state); y = np.arange(n) % k; a = 2*np.pi*y/k
-    b = _toy(2*np.c_[np.cos(a), np.sin(a)] + spread*rng.normal(size=(n, 2)), y, rng, f"{k} blobs with triplets")
-    b.triples = np.array([rng.choice(n, 3, replace=False) for _ in range(n_triplets)]).reshape(-1, 3)
+    rng = _rng(random_state)
+    y = np.arange(n) % k
+    a = 2 * np.pi * y / k
+    b = _toy(
+        2 * np.c_[np.cos(a), np.sin(a)] + spread * rng.normal(size=(n, 2)),
+        y,
+        rng,
+        f"{k} blobs with triplets",
+    )
+    b.triples = np.array(
+        [rng.choice(n, 3, replace=False) for _ in range(n_triplets)]
+    ).reshape(-1, 3)
     b.wrong = rng.random(n_triplets) < noise
     true = np.searchsorted(ANSWERS, triplet_answer(b.target, b.triples))
-    b.answers = ANSWERS[np.where(b.wrong, (true + rng.integers(1, 4, n_triplets)) % 4, true)]
+    b.answers = ANSWERS[
+        np.where(b.wrong, (true + rng.integers(1, 4, n_triplets)) % 4, true)
+    ]
     return b
 
 # %% ../nbs/05_datasets.ipynb #4300e7f5
 def toy_bags(
-    n_bags:int=40, k:int=4, # bags, classes
-    *, size:tuple=(3, 6), classes:tuple=(1, 3), # least and most points and classes per bag
-    labelled:float=1., # share of bags whose label set is known
-    spread:float=.9, random_state=None,
-)->Bunch: # with bag, bag_labels (a set per bag, None = unlabelled)
+    n_bags: int = 40,
+    k: int = 4,  # bags, classes
+    *,
+    size: tuple = (3, 6),
+    classes: tuple = (1, 3),  # least and most points and classes per bag
+    labelled: float = 1.0,  # share of bags whose label set is known
+    spread: float = 0.9,
+    random_state=None,
+) -> Bunch:  # with bag, bag_labels (a set per bag, None = unlabelled)
     "Overlapping blobs packed into bags that tell the set of their classes."
-    rng = _rng(random_state); bag, y = [], []
+    rng = _rng(random_state)
+    bag, y = [], []
     for m in range(n_bags):
-        c = rng.choice(k, min(k, rng.integers(classes[0], classes[1]+1)), replace=False)
-        s = max(len(c), int(rng.integers(size[0], size[1]+1)))
-        y += [*c, *rng.choice(c, s - len(c))]; bag += [m]*s          # every class of the bag occurs
-    y, bag = np.array(y), np.array(bag); a = 2*np.pi*y/k
-    b = _toy(2*np.c_[np.cos(a), np.sin(a)] + spread*rng.normal(size=(len(y), 2)), y, rng, f"{n_bags} bags, {k} classes", bag=bag)
-    known = rng.permutation(n_bags) < round(labelled*n_bags)
-    b.bag_labels = [set(b.target[b.bag == m].tolist()) if known[m] else None for m in range(n_bags)]
+        c = rng.choice(k, min(k, rng.integers(classes[0], classes[1] + 1)), replace=False)
+        s = max(len(c), int(rng.integers(size[0], size[1] + 1)))
+        y += [*c, *rng.choice(c, s - len(c))]
+        bag += [m] * s  # every class of the bag occurs
+    y, bag = np.array(y), np.array(bag)
+    a = 2 * np.pi * y / k
+    b = _toy(
+        2 * np.c_[np.cos(a), np.sin(a)] + spread * rng.normal(size=(len(y), 2)),
+        y,
+        rng,
+        f"{n_bags} bags, {k} classes",
+        bag=bag,
+    )
+    known = rng.permutation(n_bags) < round(labelled * n_bags)
+    b.bag_labels = [
+        set(b.target[b.bag == m].tolist()) if known[m] else None for m in range(n_bags)
+    ]
     return b
 
 # %% ../nbs/05_datasets.ipynb #a42d86d6
 def toy_disc(
-    n:int=200, *, sep:float=1.5, # half the distance between centres, per coordinate
-    sd:tuple=(.8, .4, 1.), # spread in features 1-2, 3-4, 5-6
-    noise:float=.5, # standard deviation of the score's noise
+    n: int = 200,
+    *,
+    sep: float = 1.5,  # half the distance between centres, per coordinate
+    sd: tuple = (0.8, 0.4, 1.0),  # spread in features 1-2, 3-4, 5-6
+    noise: float = 0.5,  # standard deviation of the score's noise
     random_state=None,
-)->Bunch: # with scores `(n,)` and target_34, the clustering the score does not speak of
+) -> Bunch:  # with scores `(n,)` and target_34, the clustering the score does not speak of
     "Two clusterings in different features and a score related to the looser one, section 3.1 of paper 001."
-    rng = _rng(random_state); y, y34 = np.arange(n) % 2, np.arange(n)//2 % 2      # independent of each other
-    X = rng.normal(size=(n, 6))*np.repeat(sd, 2)
-    X[:, :2] += sep*(2*y - 1)[:, None]; X[:, 2:4] += sep*(2*y34 - 1)[:, None]
-    s = X[:, 0] + X[:, 1] + 3*X[:, 4] + 3*X[:, 5] + noise*rng.normal(size=n)
+    rng = _rng(random_state)
+    y, y34 = np.arange(n) % 2, np.arange(n) // 2 % 2  # independent of each other
+    X = rng.normal(size=(n, 6)) * np.repeat(sd, 2)
+    X[:, :2] += sep * (2 * y - 1)[:, None]
+    X[:, 2:4] += sep * (2 * y34 - 1)[:, None]
+    s = X[:, 0] + X[:, 1] + 3 * X[:, 4] + 3 * X[:, 5] + noise * rng.normal(size=n)
     return _toy(X, y, rng, "two clusterings and a score", scores=s, target_34=y34)
 
 # %% ../nbs/05_datasets.ipynb #c32e7fc6
 def toy_active(
-    n:int=120, *, angle:float=35., # direction of the true boundary, degrees
-    length:float=2., width:float=.3, gap:float=.9, # spread along, spread across, distance of a centre from the boundary
+    n: int = 120,
+    *,
+    angle: float = 35.0,  # direction of the true boundary, degrees
+    length: float = 2.0,
+    width: float = 0.3,
+    gap: float = 0.9,  # spread along, spread across, distance of a centre from the boundary
     random_state=None,
-)->Bunch:
+) -> Bunch:
     "Two long clusters on both sides of a line through the origin."
-    rng = _rng(random_state); y = np.arange(n) % 2; t = np.deg2rad(angle)
-    U = np.c_[length*rng.normal(size=n), width*rng.normal(size=n) + gap*(2*y - 1)]
-    return _toy(U @ np.array([[np.cos(t), np.sin(t)], [-np.sin(t), np.cos(t)]]), y, rng, "two long clusters", angle=angle)
+    rng = _rng(random_state)
+    y = np.arange(n) % 2
+    t = np.deg2rad(angle)
+    U = np.c_[length * rng.normal(size=n), width * rng.normal(size=n) + gap * (2 * y - 1)]
+    return _toy(
+        U @ np.array([[np.cos(t), np.sin(t)], [-np.sin(t), np.cos(t)]]),
+        y,
+        rng,
+        "two long clusters",
+        angle=angle,
+    )
 
 # %% ../nbs/05_datasets.ipynb #0a9ebb66
 def toy_graph(
-    n:int=12, k:int=3, n_links:int=20, # points, clusters, answered pairs (at least n − 1)
-    *, n_lies:int=1, random_state=None,
-)->Bunch: # data: positions for drawing; with pairs, value, wrong
+    n: int = 12,
+    k: int = 3,
+    n_links: int = 20,  # points, clusters, answered pairs (at least n − 1)
+    *,
+    n_lies: int = 1,
+    random_state=None,
+) -> Bunch:  # data: positions for drawing; with pairs, value, wrong
     "A small connected constraint graph with exactly `n_lies` wrong answers."
-    if not n - 1 <= n_links <= n*(n-1)//2: raise ValueError(f"n_links={n_links}: {n} points need between {n-1} and {n*(n-1)//2} links.")
-    if not 0 <= n_lies <= n_links: raise ValueError(f"n_lies={n_lies}: there are {n_links} links.")
-    rng = _rng(random_state); y = np.sort(np.arange(n) % k); a = 2*np.pi*np.arange(n)/n
+    if not n - 1 <= n_links <= n * (n - 1) // 2:
+        raise ValueError(
+            f"n_links={n_links}: {n} points need between {n - 1} and {n * (n - 1) // 2} links."
+        )
+    if not 0 <= n_lies <= n_links:
+        raise ValueError(f"n_lies={n_lies}: there are {n_links} links.")
+    rng = _rng(random_state)
+    y = np.sort(np.arange(n) % k)
+    a = 2 * np.pi * np.arange(n) / n
     b = _toy(np.c_[np.cos(a), np.sin(a)], y, rng, "constraint graph")
     order = rng.permutation(n)
-    tree = np.sort([(order[rng.integers(i)], order[i]) for i in range(1, n)], axis=1).reshape(-1, 2)
-    number = tree[:, 1]*(tree[:, 1]-1)//2 + tree[:, 0]
-    rest = rng.permutation(np.setdiff1d(np.arange(n*(n-1)//2), number))[:n_links - n + 1]
+    tree = np.sort(
+        [(order[rng.integers(i)], order[i]) for i in range(1, n)], axis=1
+    ).reshape(-1, 2)
+    number = tree[:, 1] * (tree[:, 1] - 1) // 2 + tree[:, 0]
+    rest = rng.permutation(np.setdiff1d(np.arange(n * (n - 1) // 2), number))[
+        : n_links - n + 1
+    ]
     b.pairs = np.r_[tree, pair_of(rest)]
     b.wrong = rng.permutation(n_links) < n_lies
     truth = np.where(b.target[b.pairs[:, 0]] == b.target[b.pairs[:, 1]], 1, -1)
@@ -474,34 +765,69 @@ def toy_graph(
 
 # %% ../nbs/05_datasets.ipynb #e88a2d5e
 def toy_tree(
-    n:int=600, *, groups:int=3, children:int=3, d:int=8, # rows, top labels, labels below each, features
-    missing:float=.2, # chance that a true label is not recorded
-    strength:float=2., random_state=None,
-)->Bunch: # with Y, Z `(n, K)`, parents (−1 = root), label_names, coef `(K, d)`
+    n: int = 600,
+    *,
+    groups: int = 3,
+    children: int = 3,
+    d: int = 8,  # rows, top labels, labels below each, features
+    missing: float = 0.2,  # chance that a true label is not recorded
+    strength: float = 2.0,
+    random_state=None,
+) -> Bunch:  # with Y, Z `(n, K)`, parents (−1 = root), label_names, coef `(K, d)`
     "Label sets from a two-level tree with labels missing, the model of thesis chapter 5."
-    rng = _rng(random_state); parents, names = [], []
+    rng = _rng(random_state)
+    parents, names = [], []
     for g in range(groups):
-        parents += [-1] + [len(parents)]*children; names += [chr(65+g)] + [f"{chr(65+g)}{c+1}" for c in range(children)]
+        parents += [-1] + [len(parents)] * children
+        names += [chr(65 + g)] + [f"{chr(65 + g)}{c + 1}" for c in range(children)]
     K, X = len(parents), rng.normal(size=(n, d))
-    W = strength*rng.normal(size=(K, d))/np.sqrt(d)
-    on = rng.random((n, K)) < 1/(1 + np.exp(-X @ W.T))
+    W = strength * rng.normal(size=(K, d)) / np.sqrt(d)
+    on = rng.random((n, K)) < 1 / (1 + np.exp(-X @ W.T))
     for c, p in enumerate(parents):
-        if p >= 0: on[:, c] &= on[:, p]                     # parents come before their children
+        if p >= 0:
+            on[:, c] &= on[:, p]  # parents come before their children
     Z = on & (rng.random((n, K)) >= missing)
-    return Bunch(data=X, target=on.astype(np.int8), Y=on.astype(np.int8), Z=Z.astype(np.int8), parents=np.array(parents), label_names=np.array(names),
-                 coef=W, missing=missing, feature_names=[f"f{j}" for j in range(d)], target_names=np.array(names), n=n, d=d, k=K, DESCR="label tree with missing labels")
+    return Bunch(
+        data=X,
+        target=on.astype(np.int8),
+        Y=on.astype(np.int8),
+        Z=Z.astype(np.int8),
+        parents=np.array(parents),
+        label_names=np.array(names),
+        coef=W,
+        missing=missing,
+        feature_names=[f"f{j}" for j in range(d)],
+        target_names=np.array(names),
+        n=n,
+        d=d,
+        k=K,
+        DESCR="label tree with missing labels",
+    )
 
 # %% ../nbs/05_datasets.ipynb #041121ec
 def make_linked_blobs(
-    n:int=1000, d:int=2, k:int=5, n_links:int=1000, # rows, features, clusters, links
-    *, noise:float=0., spread:float=1., box:float=10., # chance of a wrong link, spread of a cluster, half-width of the box of centres
-    dtype=np.float64, random_state=None,
-)->Bunch: # with pairs, value, wrong, centers
+    n: int = 1000,
+    d: int = 2,
+    k: int = 5,
+    n_links: int = 1000,  # rows, features, clusters, links
+    *,
+    noise: float = 0.0,
+    spread: float = 1.0,
+    box: float = 10.0,  # chance of a wrong link, spread of a cluster, half-width of the box of centres
+    dtype=np.float64,
+    random_state=None,
+) -> Bunch:  # with pairs, value, wrong, centers
     "Gaussian blobs of any size with random links."
-    rng = _rng(random_state); y = rng.integers(k, size=n); y[:min(k, n)] = np.arange(min(k, n))
+    rng = _rng(random_state)
+    y = rng.integers(k, size=n)
+    y[: min(k, n)] = np.arange(min(k, n))
     centers = rng.uniform(-box, box, size=(k, d))
     X = rng.standard_normal((n, d), dtype=np.float32 if dtype == np.float32 else np.float64)
-    X *= spread; X += centers.astype(X.dtype)[y]
-    b = _toy(X, y, rng, f"{k} blobs, {n_links} links", centers=None); b.centers = centers
-    b.pairs, b.value, b.wrong = sample_links(b.target, n_links, noise=noise, random_state=rng)
+    X *= spread
+    X += centers.astype(X.dtype)[y]
+    b = _toy(X, y, rng, f"{k} blobs, {n_links} links", centers=None)
+    b.centers = centers
+    b.pairs, b.value, b.wrong = sample_links(
+        b.target, n_links, noise=noise, random_state=rng
+    )
     return b

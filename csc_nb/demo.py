@@ -16,16 +16,27 @@ from .estimators import methods
 
 # %% ../nbs/32_demo.ipynb #38779894
 def verdict(
-    study:Comparison, # rows of `compare`
-)->str: # what to look at, in one sentence
+    study: Comparison,  # rows of `compare`
+) -> str:  # what to look at, in one sentence
     "Which methods fall below k-means, where, and which one keeps most."
     m = study.mean()
-    levels, names = sorted({k[1] for k in m}), [n for n in dict.fromkeys(k[0] for k in m) if n != "k-means"]
+    levels, names = (
+        sorted({k[1] for k in m}),
+        [n for n in dict.fromkeys(k[0] for k in m) if n != "k-means"],
+    )
     worst = levels[-1]
     score = lambda n, p: -1 if np.isnan(m[n, p][0]) else m[n, p][0]
-    fallen = [n for n in names if any(score(n, p) < m["k-means", p][0] - 2*m[n, p][1] for p in levels[1:])]
+    fallen = [
+        n
+        for n in names
+        if any(score(n, p) < m["k-means", p][0] - 2 * m[n, p][1] for p in levels[1:])
+    ]
     best = max(names, key=lambda n: np.mean([score(n, p) for p in levels]))
-    below = f"{', '.join(fallen)} fall{'s' if len(fallen) == 1 else ''} below k-means, which hears no answers at all" if fallen else "no method falls below k-means"
+    below = (
+        f"{', '.join(fallen)} fall{'s' if len(fallen) == 1 else ''} below k-means, which hears no answers at all"
+        if fallen
+        else "no method falls below k-means"
+    )
     return f"As answers get worse, {below}; {best} does best over all levels and still has an ARI of {score(best, worst):.2f} when {worst:.0%} of the answers are wrong."
 
 # %% ../nbs/32_demo.ipynb #de9b65f1
@@ -35,67 +46,119 @@ pre{{background:#f6f6f6;padding:1rem;overflow-x:auto}}img{{max-width:100%}}code{
 <h1>Clustering with imperfect answers</h1><p><strong>{verdict}</strong></p><img alt="{alt}" src="data:image/png;base64,{png}">
 <p>{protocol}</p><pre>{table}</pre>{failures}<h2>Next</h2><ul>{next}</ul></html>"""
 
-NEXT = ["csc-nb methods", "csc-nb cluster your_rows.csv --pairs your_pairs.csv --method rdp-means", "make lab"]
+NEXT = [
+    "csc-nb methods",
+    "csc-nb cluster your_rows.csv --pairs your_pairs.csv --method rdp-means",
+    "make lab",
+]
+
 
 def atomic_write(
-    path, # where
-    data, # str or bytes
+    path,  # where
+    data,  # str or bytes
 ):
     "Write to a temporary neighbour, then rename: the file is whole or not there."
     path = Path(path)
     fd, tmp = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(fd, "wb") as f: f.write(data.encode() if isinstance(data, str) else data)
-        os.chmod(tmp, 0o644); os.replace(tmp, path)
-    except BaseException: os.unlink(tmp); raise
+        with os.fdopen(fd, "wb") as f:
+            f.write(data.encode() if isinstance(data, str) else data)
+        os.chmod(tmp, 0o644)
+        os.replace(tmp, path)
+    except BaseException:
+        os.unlink(tmp)
+        raise
 
 # %% ../nbs/32_demo.ipynb #1a69ecb4
 def report(
-    study:Comparison, # rows of `compare`
-    png:bytes, # the figure
-    protocol:str, # what was run
-)->str: # a whole HTML page
+    study: Comparison,  # rows of `compare`
+    png: bytes,  # the figure
+    protocol: str,  # what was run
+) -> str:  # a whole HTML page
     "A one-page report of a study."
     e = html.escape
-    fails = "".join(f"<li><code>{e(k)}</code> failed {n} times. The first message: {e(msg)}</li>" for k, (n, msg) in study.errors().items())
-    return _PAGE.format(verdict=e(verdict(study)), png=base64.b64encode(png).decode(), protocol=e(protocol), table=e(study.table()),
-                        failures=f"<ul>{fails}</ul>" if fails else "", next="".join(f"<li><code>{e(n)}</code></li>" for n in NEXT),
-                        alt="Adjusted Rand index against the share of wrong answers, one line per method")
+    fails = "".join(
+        f"<li><code>{e(k)}</code> failed {n} times. The first message: {e(msg)}</li>"
+        for k, (n, msg) in study.errors().items()
+    )
+    return _PAGE.format(
+        verdict=e(verdict(study)),
+        png=base64.b64encode(png).decode(),
+        protocol=e(protocol),
+        table=e(study.table()),
+        failures=f"<ul>{fails}</ul>" if fails else "",
+        next="".join(f"<li><code>{e(n)}</code></li>" for n in NEXT),
+        alt="Adjusted Rand index against the share of wrong answers, one line per method",
+    )
 
 # %% ../nbs/32_demo.ipynb #2b948d13
-def demo_methods()->list: # names
+def demo_methods() -> list:  # names
     "The chapters' passive methods, and the baselines and active learners that ask to be shown (`in_demo = True`)."
     known = {**methods(takes="pairs"), **methods(takes="questions")}
-    usual = lambda c: "pairs" in c.side_information and not c.__module__.startswith("csc_nb.baselines")
+    usual = lambda c: (
+        "pairs" in c.side_information and not c.__module__.startswith("csc_nb.baselines")
+    )
     return [k for k, c in known.items() if getattr(c, "in_demo", usual(c))]
+
 
 def pooled(studies):
     "One study from several: repeats of all sets together."
     return Comparison([r for s in studies for r in s.rows])
 
+
 def demo(
-    sets=("iris", "wine"), # shipped data sets, standardised
-    out="demo_out", # folder for figure and report
-    names=None, # methods; default: `demo_methods()`
-    repeats:int=2, # draws of answers per set and noise level
-    n_jobs:int=2, # workers
-    random_state:int=0, # seed
-    progress:bool=True, # show a bar
-)->Comparison:
+    sets=("iris", "wine"),  # shipped data sets, standardised
+    out="demo_out",  # folder for figure and report
+    names=None,  # methods; default: `demo_methods()`
+    repeats: int = 2,  # draws of answers per set and noise level
+    n_jobs: int = 2,  # workers
+    random_state: int = 0,  # seed
+    progress: bool = True,  # show a bar
+) -> Comparison:
     "Compare methods as answers get worse; write `noise.png` and `report.html`; print table, verdict and what to run next."
     from matplotlib.figure import Figure
+
     start, studies, names = time.time(), [], demo_methods() if names is None else names
     for name in sets:
         b = load(name)
-        if progress: print(f"{name}: {b.n} rows, {b.k} groups", flush=True)
-        studies.append(compare(names, StandardScaler().fit_transform(b.data), b.target, repeats=repeats, n_jobs=n_jobs, random_state=random_state, progress=progress))
-    study, fig, buf = pooled(studies), Figure(figsize=(7, 4.2), layout="constrained"), io.BytesIO()
-    plot_comparison(study, ax=fig.add_subplot()).set_title(f"{', '.join(sets)}: one answer per row")
+        if progress:
+            print(f"{name}: {b.n} rows, {b.k} groups", flush=True)
+        studies.append(
+            compare(
+                names,
+                StandardScaler().fit_transform(b.data),
+                b.target,
+                repeats=repeats,
+                n_jobs=n_jobs,
+                random_state=random_state,
+                progress=progress,
+            )
+        )
+    study, fig, buf = (
+        pooled(studies),
+        Figure(figsize=(7, 4.2), layout="constrained"),
+        io.BytesIO(),
+    )
+    plot_comparison(study, ax=fig.add_subplot()).set_title(
+        f"{', '.join(sets)}: one answer per row"
+    )
     fig.savefig(buf, dpi=110, format="png")
-    protocol = (f"Data: {', '.join(sets)}, standardised. Answers: one random pair per row, each answer flipped with the stated chance; the same for all passive methods. "
-                f"{repeats} draws per set and level; ± is the standard error over sets and draws. Seed {random_state}, {time.time()-start:.0f} s.")
+    protocol = (
+        f"Data: {', '.join(sets)}, standardised. Answers: one random pair per row, each answer flipped with the stated chance; the same for all passive methods. "
+        f"{repeats} draws per set and level; ± is the standard error over sets and draws. Seed {random_state}, {time.time() - start:.0f} s."
+    )
     Path(out).mkdir(parents=True, exist_ok=True)
-    atomic_write(Path(out)/"noise.png", buf.getvalue()); atomic_write(Path(out)/"report.html", report(study, buf.getvalue(), protocol))
-    print(study.table(), *(f"{k}: failed {n} times; first: {msg.splitlines()[0][:160]}" for k, (n, msg) in study.errors().items()), sep="\n")
-    print(f"\nLook at {out}/report.html (figure: {out}/noise.png). {verdict(study)}\nNext: {NEXT[0]}, or {NEXT[1]}")
+    atomic_write(Path(out) / "noise.png", buf.getvalue())
+    atomic_write(Path(out) / "report.html", report(study, buf.getvalue(), protocol))
+    print(
+        study.table(),
+        *(
+            f"{k}: failed {n} times; first: {msg.splitlines()[0][:160]}"
+            for k, (n, msg) in study.errors().items()
+        ),
+        sep="\n",
+    )
+    print(
+        f"\nLook at {out}/report.html (figure: {out}/noise.png). {verdict(study)}\nNext: {NEXT[0]}, or {NEXT[1]}"
+    )
     return study

@@ -28,13 +28,16 @@ from .spectral import median_sigma, round_kmeans
 
 # %% ../nbs/14_disc.ipynb #d0000012
 def rbf(
-    Y:np.ndarray, # `(n, q)` projected rows
-    sigma:float, # width
-    Z:np.ndarray=None, # `(m, q)` other rows; None: the same ones
-)->np.ndarray: # `(n, m)`
+    Y: np.ndarray,  # `(n, q)` projected rows
+    sigma: float,  # width
+    Z: np.ndarray = None,  # `(m, q)` other rows; None: the same ones
+) -> np.ndarray:  # `(n, m)`
     "Gaussian kernel; the exponents come from one matrix product."
-    A, B = Y/sigma, (Y if Z is None else Z)/sigma
-    K = np.c_[A, -.5*(A**2).sum(1), np.ones(len(A))] @ np.c_[B, np.ones(len(B)), -.5*(B**2).sum(1)].T
+    A, B = Y / sigma, (Y if Z is None else Z) / sigma
+    K = (
+        np.c_[A, -0.5 * (A**2).sum(1), np.ones(len(A))]
+        @ np.c_[B, np.ones(len(B)), -0.5 * (B**2).sum(1)].T
+    )
     np.minimum(K, 0, out=K)
     return np.exp(K, out=K)
 
@@ -44,282 +47,373 @@ def _krylov(K, r, k, V, tol, depth=4, max_rounds=50):
     b, r = V.shape[1], r[:, None]
     V = np.linalg.qr(V)[0]
     for _ in range(max_rounds):
-        B, MB = V, r*(K @ (r*V))
+        B, MB = V, r * (K @ (r * V))
         for t in range(depth):
             H = B.T @ MB
-            w, P = np.linalg.eigh((H + H.T)/2)
+            w, P = np.linalg.eigh((H + H.T) / 2)
             w, P = w[::-1], P[:, ::-1]
             U = B @ P[:, :k]
-            if np.linalg.norm(MB @ P[:, :k] - U*w[:k]) <= tol: return w[:k], U, B @ P[:, :b]
-            if t == depth-1: break
+            if np.linalg.norm(MB @ P[:, :k] - U * w[:k]) <= tol:
+                return w[:k], U, B @ P[:, :b]
+            if t == depth - 1:
+                break
             R = MB[:, -b:] - B @ (B.T @ MB[:, -b:])
             R = np.linalg.qr(R - B @ (B.T @ R))[0]
-            B, MB = np.c_[B, R], np.c_[MB, r*(K @ (r*R))]
+            B, MB = np.c_[B, R], np.c_[MB, r * (K @ (r * R))]
         V = np.linalg.qr(B @ P[:, :b])[0]
     return w[:k], U, V
 
 # %% ../nbs/14_disc.ipynb #d0000018
 def top_eigs(
-    K:np.ndarray, # `(n, n)` kernel
-    deg:np.ndarray, # `(n,)` degrees
-    k:int, # eigenpairs wanted
-    warm:np.ndarray=None, # `(n, b)` block to start from
-    tol:float=1e-6, # norm of the residual; the eigenvalues are right to about its square
-    dense:int=300, # full eigenvalue problem up to this many rows
-)->tuple: # values, vectors `(n, k)`, block for the next call
+    K: np.ndarray,  # `(n, n)` kernel
+    deg: np.ndarray,  # `(n,)` degrees
+    k: int,  # eigenpairs wanted
+    warm: np.ndarray = None,  # `(n, b)` block to start from
+    tol: float = 1e-6,  # norm of the residual; the eigenvalues are right to about its square
+    dense: int = 300,  # full eigenvalue problem up to this many rows
+) -> tuple:  # values, vectors `(n, k)`, block for the next call
     "Leading eigenpairs of $D^{-1/2}KD^{-1/2}$, largest first."
-    n, r = len(K), deg**-.5
-    if n <= dense or 8*(k+4) > n:
-        w, U = eigh(r[:, None]*K*r, subset_by_index=[n-k, n-1])
+    n, r = len(K), deg**-0.5
+    if n <= dense or 8 * (k + 4) > n:
+        w, U = eigh(r[:, None] * K * r, subset_by_index=[n - k, n - 1])
         return w[::-1], U[:, ::-1], None
-    if warm is None: warm = np.c_[1/r, np.random.default_rng(0).normal(size=(n, k+3))]
+    if warm is None:
+        warm = np.c_[1 / r, np.random.default_rng(0).normal(size=(n, k + 3))]
     return _krylov(K, r, k, warm, tol)
 
 # %% ../nbs/14_disc.ipynb #d0000021
 def hsic(
-    K:np.ndarray, # `(n, n)` kernel of the rows
-    Ks:np.ndarray, # `(n, n)` kernel of the scores
-    unbiased:bool=False, # without the bias of order 1/n
-)->float:
+    K: np.ndarray,  # `(n, n)` kernel of the rows
+    Ks: np.ndarray,  # `(n, n)` kernel of the scores
+    unbiased: bool = False,  # without the bias of order 1/n
+) -> float:
     "Hilbert–Schmidt independence criterion, eq. (2.3), or its unbiased estimate (Song et al. 2012)."
     n = len(K)
-    if not unbiased: return float((K*centre(Ks)).sum()/(n-1)**2)
-    return float((K*centre(Ks, unbiased=True)).sum()/(n*(n-3)))
+    if not unbiased:
+        return float((K * centre(Ks)).sum() / (n - 1) ** 2)
+    return float((K * centre(Ks, unbiased=True)).sum() / (n * (n - 3)))
+
 
 def centre(
-    Ks:np.ndarray, # `(n, n)`
-    unbiased:bool=False,
-)->np.ndarray: # `(n, n)`
+    Ks: np.ndarray,  # `(n, n)`
+    unbiased: bool = False,
+) -> np.ndarray:  # `(n, n)`
     "$HK_sH$; or the U-centred matrix, whose diagonal is zero."
     n = len(Ks)
-    if not unbiased: return Ks - Ks.mean(0) - Ks.mean(1)[:, None] + Ks.mean()
-    if n < 4: raise ValueError(f"the unbiased HSIC needs at least 4 rows with a score; got {n}.")
+    if not unbiased:
+        return Ks - Ks.mean(0) - Ks.mean(1)[:, None] + Ks.mean()
+    if n < 4:
+        raise ValueError(f"the unbiased HSIC needs at least 4 rows with a score; got {n}.")
     K0 = Ks - np.diag(np.diag(Ks))
-    r = K0.sum(1)/(n-2)
-    out = K0 - r[:, None] - r + K0.sum()/((n-1)*(n-2))
+    r = K0.sum(1) / (n - 2)
+    out = K0 - r[:, None] - r + K0.sum() / ((n - 1) * (n - 2))
     np.fill_diagonal(out, 0)
     return out
 
 # %% ../nbs/14_disc.ipynb #d0000027
 def score_matrix(
-    Ks:np.ndarray, # `(n, n)` kernel of the scores
-    unbiased:bool=False,
-)->np.ndarray: # `(n, n)`
+    Ks: np.ndarray,  # `(n, n)` kernel of the scores
+    unbiased: bool = False,
+) -> np.ndarray:  # `(n, n)`
     "The matrix S with usefulness $J_2=\\sum_{ij}K_{ij}S_{ij}$."
     n, S = len(Ks), centre(Ks, unbiased)
     norm = np.linalg.norm(S)
-    if norm <= 1e-12*n: raise ValueError("the score is the same for all rows: it says nothing. Drop it.")
-    return S/(norm*(np.sqrt(n*(n-3)) if unbiased else n-1))
+    if norm <= 1e-12 * n:
+        raise ValueError("the score is the same for all rows: it says nothing. Drop it.")
+    return S / (norm * (np.sqrt(n * (n - 3)) if unbiased else n - 1))
 
 # %% ../nbs/14_disc.ipynb #d0000030
 def kaplan_meier(
-    time:np.ndarray, # `(n,)` time of the event, or of the last sight
-    event:np.ndarray, # `(n,)` True when the event was seen
-)->tuple: # event times `(g,)`, chance of each `(g,)`; the last time takes what is left over
+    time: np.ndarray,  # `(n,)` time of the event, or of the last sight
+    event: np.ndarray,  # `(n,)` True when the event was seen
+) -> (
+    tuple
+):  # event times `(g,)`, chance of each `(g,)`; the last time takes what is left over
     "Distribution of the time of an event from censored times."
     t = np.unique(time[event]) if event.any() else np.array([time.max()])
     died = np.array([(event & (time == u)).sum() for u in t])
-    left = np.cumprod(1 - died/np.array([(time >= u).sum() for u in t]))
-    mass = -np.diff(np.r_[1., left])
+    left = np.cumprod(1 - died / np.array([(time >= u).sum() for u in t]))
+    mass = -np.diff(np.r_[1.0, left])
     mass[-1] += left[-1]
     return t, mass
+
 
 def censored_weights(time, event, max_grid=200):
     "Rows: what is known of each time, as chances over a grid of ranks in [0, 1]; the grid."
     t, mass = kaplan_meier(time, event)
-    rank = np.cumsum(mass) - mass/2                               # Kaplan–Meier quantile of each event time
-    if len(t) > max_grid:                                         # neighbouring times share a grid point
-        group = np.minimum((rank*max_grid).astype(int), max_grid-1)
+    rank = np.cumsum(mass) - mass / 2  # Kaplan–Meier quantile of each event time
+    if len(t) > max_grid:  # neighbouring times share a grid point
+        group = np.minimum((rank * max_grid).astype(int), max_grid - 1)
         _, group = np.unique(group, return_inverse=True)
-    else: group = np.arange(len(t))
-    P = np.where(event[:, None], time[:, None] == t, (t > time[:, None])*mass)
-    lost = P.sum(1) == 0                                          # censored after the last event
-    P[lost, -1] = 1.
-    P = P/P.sum(1, keepdims=True)
-    Q = np.zeros((len(P), group.max()+1))
+    else:
+        group = np.arange(len(t))
+    P = np.where(event[:, None], time[:, None] == t, (t > time[:, None]) * mass)
+    lost = P.sum(1) == 0  # censored after the last event
+    P[lost, -1] = 1.0
+    P = P / P.sum(1, keepdims=True)
+    Q = np.zeros((len(P), group.max() + 1))
     np.add.at(Q.T, group, P.T)
-    return Q, np.bincount(group, mass*rank)/np.bincount(group, mass)
+    return Q, np.bincount(group, mass * rank) / np.bincount(group, mass)
 
 # %% ../nbs/14_disc.ipynb #d0000034
 class ScoreBlock(NamedTuple):
     "Scores as points with a kernel."
-    name: str
-    Z: np.ndarray # `(m, r)` one row per scored row
-    sigma: float # width of the Gaussian kernel; None: inner products
-    rows: np.ndarray # `(m,)` rows of X that have this score
 
-def block_kernel(b:ScoreBlock, other=None): # points of the second axis; None: all
+    name: str
+    Z: np.ndarray  # `(m, r)` one row per scored row
+    sigma: float  # width of the Gaussian kernel; None: inner products
+    rows: np.ndarray  # `(m,)` rows of X that have this score
+
+
+def block_kernel(b: ScoreBlock, other=None):  # points of the second axis; None: all
     "Kernel of one block."
-    return rbf(b.Z, b.sigma, other) if b.sigma else b.Z @ (b.Z if other is None else other).T
+    return (
+        rbf(b.Z, b.sigma, other) if b.sigma else b.Z @ (b.Z if other is None else other).T
+    )
+
 
 def _gaussian(S):
     sd = S.std(0)
-    if (sd == 0).any(): raise ValueError(f"{int((sd == 0).sum())} of {S.shape[1]} score columns are the same for all rows: first is column {int(np.flatnonzero(sd == 0)[0])}. Drop them; they say nothing.")
-    Z = S/sd
+    if (sd == 0).any():
+        raise ValueError(
+            f"{int((sd == 0).sum())} of {S.shape[1]} score columns are the same for all rows: first is column {int(np.flatnonzero(sd == 0)[0])}. Drop them; they say nothing."
+        )
+    Z = S / sd
     return Z, median_sigma(Z)
+
 
 def _categorical(S):
     codes = np.unique(S.astype(str), axis=0, return_inverse=True)[1].ravel()
-    if codes.max() == 0: raise ValueError("the categorical score is the same for all rows: it says nothing. Drop it.")
-    return np.eye(codes.max()+1)[codes], None
+    if codes.max() == 0:
+        raise ValueError(
+            "the categorical score is the same for all rows: it says nothing. Drop it."
+        )
+    return np.eye(codes.max() + 1)[codes], None
+
 
 def _censored(S):
-    if S.shape[1] != 2: raise ValueError(f"a censored score has two columns, time and event; got {S.shape[1]}.")
+    if S.shape[1] != 2:
+        raise ValueError(
+            f"a censored score has two columns, time and event; got {S.shape[1]}."
+        )
     time, event = S.astype(float).T
     bad = np.flatnonzero(~np.isin(event, (0, 1)))
-    if len(bad): raise ValueError(f"{len(bad)} events are neither 0 (censored) nor 1 (seen): first is row {bad[0]}: {event[bad[0]]:g}. Is the order of the columns time, event?")
+    if len(bad):
+        raise ValueError(
+            f"{len(bad)} events are neither 0 (censored) nor 1 (seen): first is row {bad[0]}: {event[bad[0]]:g}. Is the order of the columns time, event?"
+        )
     P, grid = censored_weights(time, event.astype(bool))
-    w, V = np.linalg.eigh(rbf(grid[:, None], .25))
-    return P @ (V*np.sqrt(np.maximum(w, 0))), None
+    w, V = np.linalg.eigh(rbf(grid[:, None], 0.25))
+    return P @ (V * np.sqrt(np.maximum(w, 0))), None
+
 
 SCORE_KERNELS = {"gaussian": _gaussian, "categorical": _categorical, "censored": _censored}
 
 # %% ../nbs/14_disc.ipynb #d0000035
 def _columns(scores):
     "Scores as a list of columns."
-    if getattr(getattr(scores, "dtype", None), "names", None):                      # structured array (event, time)
+    if getattr(
+        getattr(scores, "dtype", None), "names", None
+    ):  # structured array (event, time)
         event = [f for f in scores.dtype.names if scores.dtype[f].kind == "b"]
         times = [f for f in scores.dtype.names if f not in event]
-        return [np.asarray(scores[f]) for f in times + event], "censored" if len(event) == len(times) == 1 else None
-    if hasattr(scores, "columns"): return [np.asarray(scores[c]) for c in scores.columns], None
+        return [np.asarray(scores[f]) for f in times + event], "censored" if len(
+            event
+        ) == len(times) == 1 else None
+    if hasattr(scores, "columns"):
+        return [np.asarray(scores[c]) for c in scores.columns], None
     S = np.asarray(scores)
-    if S.ndim not in (1, 2): raise ValueError(f"scores must be one column or a table; got shape {S.shape}.")
+    if S.ndim not in (1, 2):
+        raise ValueError(f"scores must be one column or a table; got shape {S.shape}.")
     return list(S.reshape(len(S), -1).T), None
 
+
 def _number_column(c):
-    try: return np.asarray(c, dtype=float)
-    except (TypeError, ValueError): return None
+    try:
+        return np.asarray(c, dtype=float)
+    except (TypeError, ValueError):
+        return None
+
 
 def _blocks_wanted(kernel, cols, guess):
     "List of (kind, columns)."
-    if guess and kernel == "auto": return [(guess, list(range(len(cols))))]
+    if guess and kernel == "auto":
+        return [(guess, list(range(len(cols))))]
     if kernel == "auto":
         numbers = [j for j, c in enumerate(cols) if _number_column(c) is not None]
-        return ([("gaussian", numbers)] if numbers else []) + [("categorical", [j]) for j in range(len(cols)) if j not in numbers]
-    if isinstance(kernel, str): return [(kernel, list(range(len(cols))))]
+        return ([("gaussian", numbers)] if numbers else []) + [
+            ("categorical", [j]) for j in range(len(cols)) if j not in numbers
+        ]
+    if isinstance(kernel, str):
+        return [(kernel, list(range(len(cols))))]
     return [(kind, list(np.atleast_1d(js))) for kind, js in kernel]
 
 # %% ../nbs/14_disc.ipynb #d0000036
 def score_blocks(
-    scores, # `(n,)` or `(n, r)` array, data frame, or structured array with an event and a time
-    n:int, # rows of X
-    kernel="auto", # "auto", "gaussian", "categorical", "censored", or a list of (kind, columns)
-)->list: # of `ScoreBlock`
+    scores,  # `(n,)` or `(n, r)` array, data frame, or structured array with an event and a time
+    n: int,  # rows of X
+    kernel="auto",  # "auto", "gaussian", "categorical", "censored", or a list of (kind, columns)
+) -> list:  # of `ScoreBlock`
     "Scores as kernel blocks; rows with a missing score are left out of that block."
     cols, guess = _columns(scores)
-    if len(cols[0]) != n: raise ValueError(f"X has {n} rows but scores has {len(cols[0])}.")
+    if len(cols[0]) != n:
+        raise ValueError(f"X has {n} rows but scores has {len(cols[0])}.")
     out = []
     for kind, js in _blocks_wanted(kernel, cols, guess):
-        if kind not in SCORE_KERNELS: raise ValueError(f"score_kernel {kind!r}: known are {', '.join(SCORE_KERNELS)}.")
-        if max(js) >= len(cols): raise ValueError(f"score_kernel names column {max(js)} but scores has {len(cols)} (the first is 0).")
+        if kind not in SCORE_KERNELS:
+            raise ValueError(
+                f"score_kernel {kind!r}: known are {', '.join(SCORE_KERNELS)}."
+            )
+        if max(js) >= len(cols):
+            raise ValueError(
+                f"score_kernel names column {max(js)} but scores has {len(cols)} (the first is 0)."
+            )
         S = [cols[j] if kind == "categorical" else _number_column(cols[j]) for j in js]
-        if any(c is None for c in S): raise ValueError(f"score column {js[[c is None for c in S].index(True)]} is not numbers; use score_kernel='categorical' for it.")
-        known = np.all([c == c if c.dtype.kind == "f" else np.array([v is not None and v == v for v in c]) for c in S], axis=0)
+        if any(c is None for c in S):
+            raise ValueError(
+                f"score column {js[[c is None for c in S].index(True)]} is not numbers; use score_kernel='categorical' for it."
+            )
+        known = np.all(
+            [
+                c == c
+                if c.dtype.kind == "f"
+                else np.array([v is not None and v == v for v in c])
+                for c in S
+            ],
+            axis=0,
+        )
         rows = np.flatnonzero(known)
-        if len(rows) < 4: raise ValueError(f"only {len(rows)} rows have a score in columns {js}; at least 4 are needed.")
+        if len(rows) < 4:
+            raise ValueError(
+                f"only {len(rows)} rows have a score in columns {js}; at least 4 are needed."
+            )
         S = np.stack([c[rows] for c in S], axis=1)
-        if kind != "categorical" and not np.isfinite(S).all(): raise ValueError(f"{int((~np.isfinite(S)).sum())} scores are infinite: first is row {rows[np.flatnonzero(~np.isfinite(S).all(1))[0]]}.")
+        if kind != "categorical" and not np.isfinite(S).all():
+            raise ValueError(
+                f"{int((~np.isfinite(S)).sum())} scores are infinite: first is row {rows[np.flatnonzero(~np.isfinite(S).all(1))[0]]}."
+            )
         out.append(ScoreBlock(kind, *SCORE_KERNELS[kind](S), rows))
     return out
 
 # %% ../nbs/14_disc.ipynb #d0000038
 def usefulness_matrix(
-    blocks:list, # of `ScoreBlock`
-    n:int, # rows of X
-    unbiased:bool=False,
-)->np.ndarray: # `(n, n)`
+    blocks: list,  # of `ScoreBlock`
+    n: int,  # rows of X
+    unbiased: bool = False,
+) -> np.ndarray:  # `(n, n)`
     "S of several scores: the mean of the matrices of the blocks."
     S = np.zeros((n, n))
-    for b in blocks: S[np.ix_(b.rows, b.rows)] += score_matrix(block_kernel(b), unbiased)/len(blocks)
+    for b in blocks:
+        S[np.ix_(b.rows, b.rows)] += score_matrix(block_kernel(b), unbiased) / len(blocks)
     return S
 
 # %% ../nbs/14_disc.ipynb #d0000041
-def random_orthonormal(d, q, rng): "A random point of the Stiefel manifold."; return np.linalg.qr(rng.normal(size=(d, q)))[0]
+def random_orthonormal(d, q, rng):
+    "A random point of the Stiefel manifold."
+    return np.linalg.qr(rng.normal(size=(d, q)))[0]
+
 
 def subspace_sigma(
-    X:np.ndarray, # `(n, d)`
-    q:int, # dimension of the subspace
-    rng, # numpy Generator
-    repeats:int=10, # random subspaces
-    max_rows:int=1000, # more rows are sampled
-)->float:
+    X: np.ndarray,  # `(n, d)`
+    q: int,  # dimension of the subspace
+    rng,  # numpy Generator
+    repeats: int = 10,  # random subspaces
+    max_rows: int = 1000,  # more rows are sampled
+) -> float:
     "Median heuristic in random `q`-dimensional subspaces."
-    if len(X) > max_rows: X = X[rng.choice(len(X), max_rows, replace=False)]
-    return float(np.median([median_sigma(X @ random_orthonormal(X.shape[1], q, rng)) for _ in range(repeats)]))
+    if len(X) > max_rows:
+        X = X[rng.choice(len(X), max_rows, replace=False)]
+    return float(
+        np.median(
+            [
+                median_sigma(X @ random_orthonormal(X.shape[1], q, rng))
+                for _ in range(repeats)
+            ]
+        )
+    )
 
 # %% ../nbs/14_disc.ipynb #d0000051
 class Exact(NamedTuple):
     "One problem (2.5) with all n × n kernel entries."
-    X: np.ndarray # `(n, d)` centred rows
-    S: np.ndarray # `(n, n)` matrix of the scores; None: no score
+
+    X: np.ndarray  # `(n, d)` centred rows
+    S: np.ndarray  # `(n, n)` matrix of the scores; None: no score
     sigma: float
-    k: int # clusters
-    a: float=1. # weight of the quality
-    mu: float=1. # weight of the usefulness
-    tol: float=1e-6 # residual of the eigenvectors
-    fixed: np.ndarray=None # `(n, k)` a U held fixed; None: the best one
+    k: int  # clusters
+    a: float = 1.0  # weight of the quality
+    mu: float = 1.0  # weight of the usefulness
+    tol: float = 1e-6  # residual of the eigenvectors
+    fixed: np.ndarray = None  # `(n, k)` a U held fixed; None: the best one
+
 
 class Landmarks(NamedTuple):
     "The same problem with Nyström's approximation of the kernel, for many rows; see *landmarks* below."
-    X: np.ndarray # `(n, d)` centred rows
-    S: np.ndarray # `(n, r)` factor: the matrix of the scores is about S S'; None: no score
+
+    X: np.ndarray  # `(n, d)` centred rows
+    S: np.ndarray  # `(n, r)` factor: the matrix of the scores is about S S'; None: no score
     sigma: float
     k: int
-    a: float=1.
-    mu: float=1.
-    rows: np.ndarray=None # `(m,)` which rows are landmarks
-    jitter: float=1e-8 # added to the diagonal of the landmark kernel
+    a: float = 1.0
+    mu: float = 1.0
+    rows: np.ndarray = None  # `(m,)` which rows are landmarks
+    jitter: float = 1e-8  # added to the diagonal of the landmark kernel
+
 
 class Point(NamedTuple):
     "A subspace and what is known there."
+
     W: np.ndarray
     F: float
     J1: float
     J2: float
-    K: np.ndarray # kernel; in landmark mode the thin factor
+    K: np.ndarray  # kernel; in landmark mode the thin factor
     deg: np.ndarray
-    lam: np.ndarray # leading eigenvalues
-    U: np.ndarray # leading eigenvectors
-    warm: np.ndarray # block for the next eigenproblem
-    extra: tuple=()
+    lam: np.ndarray  # leading eigenvalues
+    U: np.ndarray  # leading eigenvectors
+    warm: np.ndarray  # block for the next eigenproblem
+    extra: tuple = ()
 
-def _value(p, J1, J2): return p.a*J1 - (p.mu*J2 if p.S is not None else 0.)
+
+def _value(p, J1, J2):
+    return p.a * J1 - (p.mu * J2 if p.S is not None else 0.0)
 
 # %% ../nbs/14_disc.ipynb #d0000052
 def evaluate(
-    W:np.ndarray, # `(d, q)` orthonormal
-    p, # `Exact` or `Landmarks`
-    warm:np.ndarray=None, # block of eigenvectors nearby
-    quality:bool=False, # J1 also when its weight is zero
-)->Point:
+    W: np.ndarray,  # `(d, q)` orthonormal
+    p,  # `Exact` or `Landmarks`
+    warm: np.ndarray = None,  # block of eigenvectors nearby
+    quality: bool = False,  # J1 also when its weight is zero
+) -> Point:
     "The reduced objective at `W`."
-    if isinstance(p, Landmarks): return _evaluate_landmarks(W, p)
+    if isinstance(p, Landmarks):
+        return _evaluate_landmarks(W, p)
     K = rbf(p.X @ W, p.sigma)
-    deg, lam, U, J1, extra = K.sum(1), None, None, 0., ()
+    deg, lam, U, J1, extra = K.sum(1), None, None, 0.0, ()
     if p.fixed is not None:
-        U, r = p.fixed, (deg**-.5)[:, None]
-        extra = (r*(K @ (r*U)),)
-        J1 = float(p.k - (U*extra[0]).sum())
+        U, r = p.fixed, (deg**-0.5)[:, None]
+        extra = (r * (K @ (r * U)),)
+        J1 = float(p.k - (U * extra[0]).sum())
     elif p.a or quality:
         lam, U, warm = top_eigs(K, deg, p.k, warm, p.tol)
         J1 = float(p.k - lam.sum())
-    J2 = 0. if p.S is None else float(np.vdot(K, p.S))
+    J2 = 0.0 if p.S is None else float(np.vdot(K, p.S))
     return Point(W, _value(p, J1, J2), J1, J2, K, deg, lam, U, warm, extra)
 
 # %% ../nbs/14_disc.ipynb #d0000056
 def gradient_formula(
-    pt:Point, # where
-    p:Exact,
-)->np.ndarray: # `(d, q)`
+    pt: Point,  # where
+    p: Exact,
+) -> np.ndarray:  # `(d, q)`
     "Gradient of (2.5) in matrix form."
     Y, g = p.X @ pt.W, np.zeros_like(pt.K)
     if p.a:
-        V = pt.U/np.sqrt(pt.deg)[:, None]
-        c = (pt.U**2 @ pt.lam)/pt.deg
-        g -= p.a*(V @ V.T - (c[:, None] + c)/2)
-    if p.S is not None: g -= p.mu*p.S
-    Psi = g*pt.K
-    return -2/p.sigma**2*p.X.T @ (Psi.sum(1)[:, None]*Y - Psi @ Y)
+        V = pt.U / np.sqrt(pt.deg)[:, None]
+        c = (pt.U**2 @ pt.lam) / pt.deg
+        g -= p.a * (V @ V.T - (c[:, None] + c) / 2)
+    if p.S is not None:
+        g -= p.mu * p.S
+    Psi = g * pt.K
+    return -2 / p.sigma**2 * p.X.T @ (Psi.sum(1)[:, None] * Y - Psi @ Y)
 
 # %% ../nbs/14_disc.ipynb #d0000059
 @njit(cache=True, fastmath=True)
@@ -328,179 +422,245 @@ def _psi_products(K, S, Vt, Yt, c, a, mu):
     n, k, m = K.shape[0], Vt.shape[0], Yt.shape[0]
     out, psi = np.zeros((m, n)), np.empty(n)
     for j in range(n):
-        for l in range(n): psi[l] = .5*a*(c[j] + c[l])
+        for l in range(n):
+            psi[l] = 0.5 * a * (c[j] + c[l])
         for i in range(k):
-            v = a*Vt[i, j]
-            for l in range(n): psi[l] -= v*Vt[i, l]
+            v = a * Vt[i, j]
+            for l in range(n):
+                psi[l] -= v * Vt[i, l]
         if S.shape[0] == n:
-            for l in range(n): psi[l] -= mu*S[j, l]
-        for l in range(n): psi[l] *= K[j, l]
+            for l in range(n):
+                psi[l] -= mu * S[j, l]
+        for l in range(n):
+            psi[l] *= K[j, l]
         for i in range(m):
-            t = 0.
-            for l in range(n): t += psi[l]*Yt[i, l]
+            t = 0.0
+            for l in range(n):
+                t += psi[l] * Yt[i, l]
             out[i, j] = t
     return out
 
+
 _NO_SCORE = np.zeros((1, 1))
 
+
 def gradient(
-    pt:Point, # where
-    p, # `Exact` or `Landmarks`
-)->np.ndarray: # `(d, q)`
+    pt: Point,  # where
+    p,  # `Exact` or `Landmarks`
+) -> np.ndarray:  # `(d, q)`
     "Gradient of the reduced objective; the same numbers as `gradient_formula`, without its n × n arrays."
-    if isinstance(p, Landmarks): return _gradient_landmarks(pt, p)
+    if isinstance(p, Landmarks):
+        return _gradient_landmarks(pt, p)
     n, Y = len(p.X), p.X @ pt.W
     Vt, c = np.zeros((0, n)), np.zeros(n)
-    if p.a: Vt, c = np.ascontiguousarray((pt.U/np.sqrt(pt.deg)[:, None]).T), _c(pt, p)
+    if p.a:
+        Vt, c = np.ascontiguousarray((pt.U / np.sqrt(pt.deg)[:, None]).T), _c(pt, p)
     Yt = np.ascontiguousarray(np.c_[Y, np.ones(n)].T)
-    O = _psi_products(pt.K, _NO_SCORE if p.S is None else p.S, Vt, Yt, c, float(p.a), float(p.mu)).T
-    return -2/p.sigma**2*(p.X.T @ (O[:, -1:]*Y - O[:, :-1]))
+    O = _psi_products(
+        pt.K, _NO_SCORE if p.S is None else p.S, Vt, Yt, c, float(p.a), float(p.mu)
+    ).T
+    return -2 / p.sigma**2 * (p.X.T @ (O[:, -1:] * Y - O[:, :-1]))
+
 
 def _c(pt, p):
     "Weights of the degree terms; `extra` holds K̃U when U is not the best one."
-    KU = pt.U*pt.lam if not pt.extra else pt.extra[0]
-    return (pt.U*KU).sum(1)/pt.deg
+    KU = pt.U * pt.lam if not pt.extra else pt.extra[0]
+    return (pt.U * KU).sum(1) / pt.deg
 
 # %% ../nbs/14_disc.ipynb #d0000068
 def cayley(
-    W:np.ndarray, # `(d, q)` orthonormal
-    G:np.ndarray, # `(d, q)` gradient
-    tau:float, # step length
-)->np.ndarray: # `(d, q)` orthonormal
+    W: np.ndarray,  # `(d, q)` orthonormal
+    G: np.ndarray,  # `(d, q)` gradient
+    tau: float,  # step length
+) -> np.ndarray:  # `(d, q)` orthonormal
     "Cayley step (2.6) by a 2q × 2q solve."
     U, V = np.c_[G, W], np.c_[W, -G]
-    return W - tau*(U @ np.linalg.solve(np.eye(U.shape[1]) + tau/2*(V.T @ U), V.T @ W))
+    return W - tau * (
+        U @ np.linalg.solve(np.eye(U.shape[1]) + tau / 2 * (V.T @ U), V.T @ W)
+    )
 
 # %% ../nbs/14_disc.ipynb #d0000075
 class Descent(NamedTuple):
     "State of a descent on the manifold."
-    at: Point
-    G: np.ndarray # gradient
-    D: np.ndarray # its canonical form, tangent
-    tau: float # next step length to try
-    t: int # steps done
-    n_eval: int # evaluations of F
-    stalled: int # steps in a row without progress
-    done: str # "", "gradient", "stalled" or "search"
 
-def _tangent(W, G): return G - W @ (G.T @ W)
-def _scale(p): return p.a*max(p.k-1, 1) + (abs(p.mu) if p.S is not None else 0.)
+    at: Point
+    G: np.ndarray  # gradient
+    D: np.ndarray  # its canonical form, tangent
+    tau: float  # next step length to try
+    t: int  # steps done
+    n_eval: int  # evaluations of F
+    stalled: int  # steps in a row without progress
+    done: str  # "", "gradient", "stalled" or "search"
+
+
+def _tangent(W, G):
+    return G - W @ (G.T @ W)
+
+
+def _scale(p):
+    return p.a * max(p.k - 1, 1) + (abs(p.mu) if p.S is not None else 0.0)
+
 
 def descent_init(W, p, warm=None):
     "Value and gradient at the start."
     at = evaluate(W, p, warm)
     G = gradient(at, p)
-    return Descent(at, G, _tangent(W, G), 1., 0, 1, 0, "")
+    return Descent(at, G, _tangent(W, G), 1.0, 0, 1, 0, "")
 
 # %% ../nbs/14_disc.ipynb #d0000076
-def _search(s, p, shrink=.3, tries=30):
+def _search(s, p, shrink=0.3, tries=30):
     "Armijo search along the Cayley curve."
-    slope, tau = float((s.G*s.D).sum()), s.tau
+    slope, tau = float((s.G * s.D).sum()), s.tau
     for m in range(tries):
         new = evaluate(cayley(s.at.W, s.G, tau), p, s.at.warm)
-        if new.F <= s.at.F - 1e-4*tau*slope: return new, m+1
+        if new.F <= s.at.F - 1e-4 * tau * slope:
+            return new, m + 1
         tau *= shrink
     return None, tries
 
+
 def descent_step(
-    s:Descent,
-    p, # `Exact` or `Landmarks`
-    tol:float=1e-4, # gradient per unit of the objective
-)->Descent:
+    s: Descent,
+    p,  # `Exact` or `Landmarks`
+    tol: float = 1e-4,  # gradient per unit of the objective
+) -> Descent:
     "One monotone step: Barzilai–Borwein length, Armijo search, Cayley curve."
-    if np.linalg.norm(s.D) <= tol*_scale(p): return s._replace(done="gradient")
+    if np.linalg.norm(s.D) <= tol * _scale(p):
+        return s._replace(done="gradient")
     new, tries = _search(s, p)
-    if new is None: return s._replace(done="search", n_eval=s.n_eval+tries)
+    if new is None:
+        return s._replace(done="search", n_eval=s.n_eval + tries)
     G = gradient(new, p)
     D = _tangent(new.W, G)
     dW, dD = new.W - s.at.W, D - s.D
-    sy = abs(float((dW*dD).sum())) + 1e-300
-    tau = (dW**2).sum()/sy if s.t % 2 else sy/((dD**2).sum() + 1e-300)
-    stalled = s.stalled + 1 if s.at.F - new.F < 1e-3*tol*_scale(p) else 0
-    return Descent(new, G, D, float(np.clip(tau, 1e-8, 1e8)), s.t+1, s.n_eval+tries, stalled, "stalled" if stalled >= 5 else "")
+    sy = abs(float((dW * dD).sum())) + 1e-300
+    tau = (dW**2).sum() / sy if s.t % 2 else sy / ((dD**2).sum() + 1e-300)
+    stalled = s.stalled + 1 if s.at.F - new.F < 1e-3 * tol * _scale(p) else 0
+    return Descent(
+        new,
+        G,
+        D,
+        float(np.clip(tau, 1e-8, 1e8)),
+        s.t + 1,
+        s.n_eval + tries,
+        stalled,
+        "stalled" if stalled >= 5 else "",
+    )
 
 # %% ../nbs/14_disc.ipynb #d0000077
 class Run(NamedTuple):
     "One finished start."
+
     at: Point
-    history: list # F per step
+    history: list  # F per step
     n_eval: int
     converged: bool
 
-def _light(pt): "A point without its n × n kernel."; return pt._replace(K=None, deg=None, warm=None, extra=())
+
+def _light(pt):
+    "A point without its n × n kernel."
+    return pt._replace(K=None, deg=None, warm=None, extra=())
+
 
 def descend(
-    W:np.ndarray, # start
-    p, # `Exact` or `Landmarks`
-    max_iter:int=200,
-    tol:float=1e-4,
-)->Run:
+    W: np.ndarray,  # start
+    p,  # `Exact` or `Landmarks`
+    max_iter: int = 200,
+    tol: float = 1e-4,
+) -> Run:
     "Steps until the rule says stop."
     s = descent_init(W, p)
     history = [s.at.F]
     while s.t < max_iter:
         s = descent_step(s, p, tol)
-        if s.t == len(history): history.append(s.at.F)
-        if s.done: break
-    return Run(_light(s.at), history, s.n_eval, bool(s.done) or np.linalg.norm(s.D) <= tol*_scale(p))
+        if s.t == len(history):
+            history.append(s.at.F)
+        if s.done:
+            break
+    return Run(
+        _light(s.at),
+        history,
+        s.n_eval,
+        bool(s.done) or np.linalg.norm(s.D) <= tol * _scale(p),
+    )
 
 # %% ../nbs/14_disc.ipynb #d0000080
 def alternate(
-    W:np.ndarray, # start
-    p:Exact,
-    max_iter:int=200, # W-steps in all
-    tol:float=1e-4,
-    inner:int=20, # steps for W between two updates of U
-)->Run:
+    W: np.ndarray,  # start
+    p: Exact,
+    max_iter: int = 200,  # W-steps in all
+    tol: float = 1e-4,
+    inner: int = 20,  # steps for W between two updates of U
+) -> Run:
     "Algorithm 1: U by eigenvectors, then W with U held fixed, until the reduced gradient is small."
     at = evaluate(W, p)
     history, steps, n_eval = [at.F], 0, 1
     while steps < max_iter:
-        if np.linalg.norm(_tangent(at.W, gradient(at, p))) <= tol*_scale(p): return Run(_light(at), history, n_eval, True)
+        if np.linalg.norm(_tangent(at.W, gradient(at, p))) <= tol * _scale(p):
+            return Run(_light(at), history, n_eval, True)
         frozen = p._replace(fixed=at.U)
         s = descent_init(at.W, frozen)
-        while s.t < inner and not s.done: s = descent_step(s, frozen, tol/10)
+        while s.t < inner and not s.done:
+            s = descent_step(s, frozen, tol / 10)
         steps, n_eval = steps + max(s.t, 1), n_eval + s.n_eval + 1
         at = evaluate(s.at.W, p, at.warm)
         history.append(at.F)
-        if len(history) > 5 and history[-6] - history[-1] < 1e-3*tol*_scale(p): return Run(_light(at), history, n_eval, True)
+        if len(history) > 5 and history[-6] - history[-1] < 1e-3 * tol * _scale(p):
+            return Run(_light(at), history, n_eval, True)
     return Run(_light(at), history, n_eval, False)
 
 # %% ../nbs/14_disc.ipynb #d0000091
 def _one_start(W, p, solver, max_iter, tol):
     return (alternate if solver == "alternate" else descend)(W, p, max_iter, tol)
 
+
 def multistart(
-    p, # `Exact` or `Landmarks`
-    starts:list, # of `(d, q)` matrices
-    solver:str="reduced", # or "alternate": Algorithm 1
-    max_iter:int=200, tol:float=1e-4,
-    n_jobs=None, # to joblib
-)->list: # of `Run`, in the order of the starts
+    p,  # `Exact` or `Landmarks`
+    starts: list,  # of `(d, q)` matrices
+    solver: str = "reduced",  # or "alternate": Algorithm 1
+    max_iter: int = 200,
+    tol: float = 1e-4,
+    n_jobs=None,  # to joblib
+) -> list:  # of `Run`, in the order of the starts
     "Every start to its end."
-    return Parallel(n_jobs=n_jobs)(delayed(_one_start)(W, p, solver, max_iter, tol) for W in starts)
+    return Parallel(n_jobs=n_jobs)(
+        delayed(_one_start)(W, p, solver, max_iter, tol) for W in starts
+    )
 
-def best_run(runs): "The run with the lowest F; the first of equals."; return min(runs, key=lambda r: r.at.F)
 
-def draw_starts(d, q, n_init, seed): "One random orthonormal matrix per child of the seed."; return [random_orthonormal(d, q, np.random.default_rng(c)) for c in seed.spawn(n_init)]
+def best_run(runs):
+    "The run with the lowest F; the first of equals."
+    return min(runs, key=lambda r: r.at.F)
+
+
+def draw_starts(d, q, n_init, seed):
+    "One random orthonormal matrix per child of the seed."
+    return [random_orthonormal(d, q, np.random.default_rng(c)) for c in seed.spawn(n_init)]
 
 # %% ../nbs/14_disc.ipynb #d0000092
 class Balance(NamedTuple):
     "Both ends of the trade, and the price at which they are worth the same."
+
     mu: float
-    quality: Point # best for J1 alone
-    usefulness: Point # best for J2 alone
+    quality: Point  # best for J1 alone
+    usefulness: Point  # best for J2 alone
+
 
 def balance(
-    p, # `Exact` or `Landmarks`, with a score
-    starts:list,
-    **kw, # to `multistart`
-)->Balance:
+    p,  # `Exact` or `Landmarks`, with a score
+    starts: list,
+    **kw,  # to `multistart`
+) -> Balance:
     "The exchange rate between the two extremes."
-    ends = [best_run(multistart(p._replace(a=a, mu=mu), starts, **kw)).at.W for a, mu in ((1., 0.), (0., 1.))]
+    ends = [
+        best_run(multistart(p._replace(a=a, mu=mu), starts, **kw)).at.W
+        for a, mu in ((1.0, 0.0), (0.0, 1.0))
+    ]
     A, B = (_light(evaluate(W, p, quality=True)) for W in ends)
     cost, gain = B.J1 - A.J1, B.J2 - A.J2
-    return Balance(float(cost/gain) if cost > 0 and gain > 1e-12 else 1., A, B)      # 1 when the ends are one
+    return Balance(
+        float(cost / gain) if cost > 0 and gain > 1e-12 else 1.0, A, B
+    )  # 1 when the ends are one
 
 # %% ../nbs/14_disc.ipynb #d0000095
 def _evaluate_landmarks(W, p):
@@ -510,47 +670,61 @@ def _evaluate_landmarks(W, p):
     R = np.linalg.cholesky(A)
     Z = solve_triangular(R, C.T, lower=True).T
     raw = Z @ Z.sum(0)
-    deg = np.maximum(raw, 1.)
-    T = Z/np.sqrt(deg)[:, None]
+    deg = np.maximum(raw, 1.0)
+    T = Z / np.sqrt(deg)[:, None]
     w, P = np.linalg.eigh(T.T @ T)
-    lam, P = w[::-1][:p.k], P[:, ::-1][:, :p.k]
-    U = (T @ P)/np.sqrt(np.maximum(lam, 1e-12))
-    J1, J2 = float(p.k - lam.sum()), 0. if p.S is None else float(((p.S.T @ Z)**2).sum())
-    return Point(W, _value(p, J1, J2), J1, J2, Z, deg, lam, U, None, (C, A, R, raw >= 1.))
+    lam, P = w[::-1][: p.k], P[:, ::-1][:, : p.k]
+    U = (T @ P) / np.sqrt(np.maximum(lam, 1e-12))
+    J1, J2 = float(p.k - lam.sum()), 0.0 if p.S is None else float(((p.S.T @ Z) ** 2).sum())
+    return Point(W, _value(p, J1, J2), J1, J2, Z, deg, lam, U, None, (C, A, R, raw >= 1.0))
 
 # %% ../nbs/14_disc.ipynb #d0000096
 def _rbf_pull(P, X, Y, XL, YL):
     "Sum over pairs of P_ij (x_i − l_j)(x_i − l_j)'W, without n × m × d arrays."
     r, c = P.sum(1)[:, None], P.sum(0)[:, None]
-    return X.T @ (r*Y - P @ YL) + XL.T @ (c*YL - P.T @ Y)
+    return X.T @ (r * Y - P @ YL) + XL.T @ (c * YL - P.T @ Y)
+
 
 def _gamma_factors(pt, p, free):
     "Thin matrices with Γ = L R'."
     L, R, one = [], [], np.ones((len(pt.deg), 1))
     if p.a:
-        V, c = pt.U/np.sqrt(pt.deg)[:, None], np.where(free, (pt.U**2 @ pt.lam)/pt.deg, 0.)[:, None]
-        L, R = [-p.a*V, p.a/2*c, p.a/2*one], [V, one, c]
-    if p.S is not None: L, R = L + [-p.mu*p.S], R + [p.S]
+        V, c = (
+            pt.U / np.sqrt(pt.deg)[:, None],
+            np.where(free, (pt.U**2 @ pt.lam) / pt.deg, 0.0)[:, None],
+        )
+        L, R = [-p.a * V, p.a / 2 * c, p.a / 2 * one], [V, one, c]
+    if p.S is not None:
+        L, R = L + [-p.mu * p.S], R + [p.S]
     return np.hstack(L), np.hstack(R)
+
 
 def _gradient_landmarks(pt, p):
     "Gradient of the approximate objective; no product costs more than n·m·(k + r + q)."
     Z, (C, A, R, free) = pt.K, pt.extra
     Y = p.X @ pt.W
     left, right = _gamma_factors(pt, p, free)
-    solve = lambda M: solve_triangular(R, M.T, lower=True, trans="T").T          # M R⁻¹, and Z R⁻¹ = C A⁻¹
+    solve = lambda M: (
+        solve_triangular(R, M.T, lower=True, trans="T").T
+    )  # M R⁻¹, and Z R⁻¹ = C A⁻¹
     B, Bl = solve(right.T @ Z), solve(left.T @ Z)
     XL, YL = p.X[p.rows], Y[p.rows]
-    A0 = A - p.jitter*np.eye(len(A))
-    return -(_rbf_pull(2*(left @ B)*C, p.X, Y, XL, YL) - _rbf_pull((Bl.T @ B)*A0, XL, YL, XL, YL))/p.sigma**2
+    A0 = A - p.jitter * np.eye(len(A))
+    return (
+        -(
+            _rbf_pull(2 * (left @ B) * C, p.X, Y, XL, YL)
+            - _rbf_pull((Bl.T @ B) * A0, XL, YL, XL, YL)
+        )
+        / p.sigma**2
+    )
 
 # %% ../nbs/14_disc.ipynb #d0000097
 def score_factor(
-    blocks:list, # of `ScoreBlock`
-    n:int, # rows of X
-    rng, # numpy Generator
-    m:int=200, # landmarks of a Gaussian score kernel
-)->np.ndarray: # `(n, r)`
+    blocks: list,  # of `ScoreBlock`
+    n: int,  # rows of X
+    rng,  # numpy Generator
+    m: int = 200,  # landmarks of a Gaussian score kernel
+) -> np.ndarray:  # `(n, r)`
     "Thin factor of `usefulness_matrix`: S is about F F'."
     parts = []
     for b in blocks:
@@ -558,19 +732,22 @@ def score_factor(
         if b.sigma:
             L = b.Z[rng.choice(len(b.Z), min(m, len(b.Z)), replace=False)]
             w, V = np.linalg.eigh(rbf(L, b.sigma))
-            keep = w > 1e-10*w[-1]
-            Z = block_kernel(b, L) @ (V[:, keep]/np.sqrt(w[keep]))
+            keep = w > 1e-10 * w[-1]
+            Z = block_kernel(b, L) @ (V[:, keep] / np.sqrt(w[keep]))
         Z = Z - Z.mean(0)
         w, V = np.linalg.eigh(Z.T @ Z)
-        keep = w > 1e-12*w[-1]
+        keep = w > 1e-12 * w[-1]
         F = np.zeros((n, keep.sum()))
-        F[b.rows] = Z @ V[:, keep]/np.sqrt((len(Z)-1)*np.linalg.norm(w[keep])*len(blocks))
+        F[b.rows] = (
+            Z @ V[:, keep] / np.sqrt((len(Z) - 1) * np.linalg.norm(w[keep]) * len(blocks))
+        )
         parts.append(F)
     return np.hstack(parts)
 
 # %% ../nbs/14_disc.ipynb #d00001a1
 class _Subspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
     "What a fitted subspace does with new rows."
+
     def transform(self, X):
         "Rows in the subspace, XW."
         check_is_fitted(self)
@@ -582,33 +759,51 @@ class _Subspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         return self.labels_[self._neighbours.kneighbors(Y, return_distance=False)[:, 0]]
 
     @property
-    def _n_features_out(self): return self.components_.shape[0]
+    def _n_features_out(self):
+        return self.components_.shape[0]
 
 # %% ../nbs/14_disc.ipynb #d0000101
 class DiSC(_Subspace, ConstrainedClusterer):
     "Clustering in a subspace that is clear and related to a score (Chang et al. 2017); without scores it is DRSC."
+
     method_name, side_information = "disc", ("scores",)
     __metadata_request__fit = {"scores": True, "constraints": UNUSED, "sample_id": UNUSED}
-    _ends = None # DRSC and DRHSIC fix one end of the trade
+    _ends = None  # DRSC and DRHSIC fix one end of the trade
 
-    def __init__(self,
-        n_clusters=8, # k
-        n_components=None, # q, dimension of the subspace; None: as many as clusters, as in the paper
-        mu="balance", # price of quality in units of usefulness: a number, or "balance"
+    def __init__(
+        self,
+        n_clusters=8,  # k
+        n_components=None,  # q, dimension of the subspace; None: as many as clusters, as in the paper
+        mu="balance",  # price of quality in units of usefulness: a number, or "balance"
         *,
-        sigma="subspace", # width of the kernel: a number, or the median heuristic in random subspaces ("subspace") or in the space of X ("original")
-        score_kernel="auto", # "auto", "gaussian", "categorical", "censored", or a list of (kind, columns of scores)
-        unbiased=False, # unbiased HSIC
-        solver="reduced", # or "alternate": Algorithm 1 of the paper
-        n_landmarks="auto", # None: exact; a number: Nyström; "auto": exact up to 10 000 rows, then 300
-        n_init=20, # random starts
-        max_iter=200, # steps per start
-        tol=1e-4, # stop when the gradient is below tol times the bound of the objective
-        n_jobs=None, # parallel starts
+        sigma="subspace",  # width of the kernel: a number, or the median heuristic in random subspaces ("subspace") or in the space of X ("original")
+        score_kernel="auto",  # "auto", "gaussian", "categorical", "censored", or a list of (kind, columns of scores)
+        unbiased=False,  # unbiased HSIC
+        solver="reduced",  # or "alternate": Algorithm 1 of the paper
+        n_landmarks="auto",  # None: exact; a number: Nyström; "auto": exact up to 10 000 rows, then 300
+        n_init=20,  # random starts
+        max_iter=200,  # steps per start
+        tol=1e-4,  # stop when the gradient is below tol times the bound of the objective
+        n_jobs=None,  # parallel starts
         random_state=None,
     ):
-        self.n_clusters, self.n_components, self.mu, self.sigma, self.score_kernel, self.unbiased = n_clusters, n_components, mu, sigma, score_kernel, unbiased
-        self.solver, self.n_landmarks, self.n_init, self.max_iter, self.tol, self.n_jobs, self.random_state = solver, n_landmarks, n_init, max_iter, tol, n_jobs, random_state
+        (
+            self.n_clusters,
+            self.n_components,
+            self.mu,
+            self.sigma,
+            self.score_kernel,
+            self.unbiased,
+        ) = n_clusters, n_components, mu, sigma, score_kernel, unbiased
+        (
+            self.solver,
+            self.n_landmarks,
+            self.n_init,
+            self.max_iter,
+            self.tol,
+            self.n_jobs,
+            self.random_state,
+        ) = solver, n_landmarks, n_init, max_iter, tol, n_jobs, random_state
 
     def fit(self, X, y=None, *, scores=None):
         "Cluster `X`; `scores` has one row per row of `X` (NaN where unknown)."
@@ -622,25 +817,73 @@ class DiSC(_Subspace, ConstrainedClusterer):
 # %% ../nbs/14_disc.ipynb #d0000102
 def _check_disc(self, n, d):
     "Refuse parameters that mean nothing, and say what they mean."
-    number = lambda v: isinstance(v, (int, float, np.number)) and not isinstance(v, (bool, np.bool_)) and v == v
+    number = lambda v: (
+        isinstance(v, (int, float, np.number))
+        and not isinstance(v, (bool, np.bool_))
+        and v == v
+    )
     whole = lambda v: isinstance(v, (int, np.integer)) and not isinstance(v, bool)
     self._check_n_clusters(n)
-    rules = [("n_components", self.n_components is None or whole(self.n_components) and 1 <= self.n_components <= d, f"the dimension of the subspace is between 1 and the number of features, here {d}; None takes n_clusters"),
-             ("mu", isinstance(self.mu, str) and self.mu == "balance" or number(self.mu) and 0 <= self.mu < np.inf, "the price of quality in units of usefulness: 'balance', or a number of at least 0"),
-             ("sigma", isinstance(self.sigma, str) and self.sigma in ("subspace", "original") or number(self.sigma) and self.sigma > 0, "a width: 'subspace', 'original', or a number above 0"),
-             ("solver", self.solver in ("reduced", "alternate"), "known are 'reduced' and 'alternate'"),
-             ("n_landmarks", self.n_landmarks is None or isinstance(self.n_landmarks, str) and self.n_landmarks == "auto" or whole(self.n_landmarks) and self.n_landmarks > self.n_clusters, "'auto', None for exact kernels, or a number above n_clusters"),
-             *((name, whole(getattr(self, name)) and getattr(self, name) >= 1, "a whole number of at least 1") for name in ("n_init", "max_iter")),
-             ("tol", number(self.tol) and self.tol > 0, "a number above 0")]
+    rules = [
+        (
+            "n_components",
+            self.n_components is None
+            or whole(self.n_components)
+            and 1 <= self.n_components <= d,
+            f"the dimension of the subspace is between 1 and the number of features, here {d}; None takes n_clusters",
+        ),
+        (
+            "mu",
+            isinstance(self.mu, str)
+            and self.mu == "balance"
+            or number(self.mu)
+            and 0 <= self.mu < np.inf,
+            "the price of quality in units of usefulness: 'balance', or a number of at least 0",
+        ),
+        (
+            "sigma",
+            isinstance(self.sigma, str)
+            and self.sigma in ("subspace", "original")
+            or number(self.sigma)
+            and self.sigma > 0,
+            "a width: 'subspace', 'original', or a number above 0",
+        ),
+        (
+            "solver",
+            self.solver in ("reduced", "alternate"),
+            "known are 'reduced' and 'alternate'",
+        ),
+        (
+            "n_landmarks",
+            self.n_landmarks is None
+            or isinstance(self.n_landmarks, str)
+            and self.n_landmarks == "auto"
+            or whole(self.n_landmarks)
+            and self.n_landmarks > self.n_clusters,
+            "'auto', None for exact kernels, or a number above n_clusters",
+        ),
+        *(
+            (
+                name,
+                whole(getattr(self, name)) and getattr(self, name) >= 1,
+                "a whole number of at least 1",
+            )
+            for name in ("n_init", "max_iter")
+        ),
+        ("tol", number(self.tol) and self.tol > 0, "a number above 0"),
+    ]
     for name, ok, why in rules:
-        if not ok: raise ValueError(f"{name}={getattr(self, name)!r}: {why}.")
+        if not ok:
+            raise ValueError(f"{name}={getattr(self, name)!r}: {why}.")
 
 # %% ../nbs/14_disc.ipynb #d0000103
 class Task(NamedTuple):
     "What `fit` works on."
-    p: object # `Exact` or `Landmarks`
+
+    p: object  # `Exact` or `Landmarks`
     starts: list
-    few: list # starts for the ends of the trade
+    few: list  # starts for the ends of the trade
+
 
 def _problem(self, X, scores):
     "Kernel width, score matrix and starts."
@@ -650,36 +893,77 @@ def _problem(self, X, scores):
     s_init, s_few, s_other = seed.spawn(3)
     rng = np.random.default_rng(s_other)
     Xc = X - X.mean(0)
-    sigma = subspace_sigma(Xc, q, rng) if self.sigma == "subspace" else median_sigma(Xc) if self.sigma == "original" else float(self.sigma)
-    blocks = None if scores is None or self._ends == (1., 0.) else score_blocks(scores, n, self.score_kernel)
+    sigma = (
+        subspace_sigma(Xc, q, rng)
+        if self.sigma == "subspace"
+        else median_sigma(Xc)
+        if self.sigma == "original"
+        else float(self.sigma)
+    )
+    blocks = (
+        None
+        if scores is None or self._ends == (1.0, 0.0)
+        else score_blocks(scores, n, self.score_kernel)
+    )
     m = self.n_landmarks if self.n_landmarks != "auto" else None if n <= 10_000 else 300
-    if m is None or m >= n: p = Exact(Xc, None if blocks is None else usefulness_matrix(blocks, n, self.unbiased), sigma, self.n_clusters, tol=1e-5)
+    if m is None or m >= n:
+        p = Exact(
+            Xc,
+            None if blocks is None else usefulness_matrix(blocks, n, self.unbiased),
+            sigma,
+            self.n_clusters,
+            tol=1e-5,
+        )
     else:
-        if self.unbiased and blocks: raise ValueError("the unbiased HSIC needs exact kernels; set n_landmarks=None or unbiased=False.")
-        if self.solver == "alternate": raise ValueError("solver='alternate' needs exact kernels; set n_landmarks=None.")
+        if self.unbiased and blocks:
+            raise ValueError(
+                "the unbiased HSIC needs exact kernels; set n_landmarks=None or unbiased=False."
+            )
+        if self.solver == "alternate":
+            raise ValueError(
+                "solver='alternate' needs exact kernels; set n_landmarks=None."
+            )
         rows = np.sort(rng.choice(n, int(m), replace=False))
-        p = Landmarks(Xc, None if blocks is None else score_factor(blocks, n, rng), sigma, self.n_clusters, rows=rows)
+        p = Landmarks(
+            Xc,
+            None if blocks is None else score_factor(blocks, n, rng),
+            sigma,
+            self.n_clusters,
+            rows=rows,
+        )
     n_init = 1 if q == d else self.n_init
-    return Task(p, draw_starts(d, q, n_init, s_init), draw_starts(d, q, max(min(3, n_init), n_init//4), s_few))
+    return Task(
+        p,
+        draw_starts(d, q, n_init, s_init),
+        draw_starts(d, q, max(min(3, n_init), n_init // 4), s_few),
+    )
 
 # %% ../nbs/14_disc.ipynb #d0000105
 def _optimise(self, task):
     "The final problem, with its μ, and one run per start."
-    p, kw = task.p, dict(solver=self.solver, max_iter=self.max_iter, tol=self.tol, n_jobs=self.n_jobs)
+    p, kw = (
+        task.p,
+        dict(solver=self.solver, max_iter=self.max_iter, tol=self.tol, n_jobs=self.n_jobs),
+    )
     starts, self.balance_ = task.starts, None
-    if p.S is None: p = p._replace(a=1., mu=0.)
-    elif self._ends is not None: p = p._replace(a=self._ends[0], mu=self._ends[1])
+    if p.S is None:
+        p = p._replace(a=1.0, mu=0.0)
+    elif self._ends is not None:
+        p = p._replace(a=self._ends[0], mu=self._ends[1])
     elif self.mu == "balance":
         self.balance_ = balance(p, task.few, **kw)
         p = p._replace(mu=self.balance_.mu)
         starts = starts + [self.balance_.quality.W, self.balance_.usefulness.W]
-    else: p = p._replace(mu=float(self.mu))
+    else:
+        p = p._replace(mu=float(self.mu))
     return p, multistart(p, starts, **kw)
+
 
 def _fix_signs(W):
     "Rotate to principal axes of W, so that equal subspaces give equal bases; signs by the largest entry."
     big = W[np.abs(W).argmax(0), np.arange(W.shape[1])]
-    return W*np.where(big < 0, -1., 1.)
+    return W * np.where(big < 0, -1.0, 1.0)
+
 
 def _principal(W, Xc):
     "The basis of the subspace along which the rows vary most, in that order."
@@ -688,15 +972,16 @@ def _principal(W, Xc):
 
 # %% ../nbs/14_disc.ipynb #d00001b1
 def cluster_usefulness(
-    labels:np.ndarray, # `(n,)` numbers from 0
-    S:np.ndarray, # matrix of the scores, or its thin factor
-)->float: # from 0 to 1
+    labels: np.ndarray,  # `(n,)` numbers from 0
+    S: np.ndarray,  # matrix of the scores, or its thin factor
+) -> float:  # from 0 to 1
     "Dependence of the clusters themselves on the score: normalised HSIC of the labels."
-    L = np.eye(labels.max()+1)[labels]
+    L = np.eye(labels.max() + 1)[labels]
     norm = np.linalg.norm((L - L.mean(0)).T @ (L - L.mean(0)))
-    if norm == 0: return 0.
-    value = (L*(S @ L)).sum() if S.shape[0] == S.shape[1] else ((S.T @ L)**2).sum()
-    return float((len(L)-1)*value/norm)
+    if norm == 0:
+        return 0.0
+    value = (L * (S @ L)).sum() if S.shape[0] == S.shape[1] else ((S.T @ L) ** 2).sum()
+    return float((len(L) - 1) * value / norm)
 
 # %% ../nbs/14_disc.ipynb #d0000106
 def _store(self, X, task, p, runs):
@@ -704,49 +989,94 @@ def _store(self, X, task, p, runs):
     run = best_run(runs)
     W = _principal(run.at.W, p.X)
     at = evaluate(W, p, quality=True)
-    z = np.zeros(len(X), np.int64) if self.n_clusters == 1 else round_kmeans(at.U, self.n_clusters, random_state=check_random_state(self.random_state).randint(2**31))
+    z = (
+        np.zeros(len(X), np.int64)
+        if self.n_clusters == 1
+        else round_kmeans(
+            at.U,
+            self.n_clusters,
+            random_state=check_random_state(self.random_state).randint(2**31),
+        )
+    )
     _, self.labels_ = np.unique(z, return_inverse=True)
     self.n_clusters_ = int(self.labels_.max()) + 1
     self.components_, self.sigma_, self.mu_ = W.T.copy(), p.sigma, float(p.mu)
     self.quality_, self.usefulness_ = at.J1, at.J2
-    self.cluster_usefulness_ = 0. if p.S is None else cluster_usefulness(self.labels_, p.S)
+    self.cluster_usefulness_ = 0.0 if p.S is None else cluster_usefulness(self.labels_, p.S)
     self.feature_importances_ = np.linalg.norm(W, axis=1)
-    self.objective_, self.objective_history_, self.n_iter_ = run.at.F, run.history, max(1, len(run.history) - 1)
-    self.objectives_, self.converged_ = np.array([r.at.F for r in runs]), bool(run.converged)
+    self.objective_, self.objective_history_, self.n_iter_ = (
+        run.at.F,
+        run.history,
+        max(1, len(run.history) - 1),
+    )
+    self.objectives_, self.converged_ = (
+        np.array([r.at.F for r in runs]),
+        bool(run.converged),
+    )
     self._neighbours = NearestNeighbors(n_neighbors=1).fit(X @ W)
     if not self.converged_:
-        warnings.warn(f"The best of {len(runs)} starts stopped after max_iter={self.max_iter} steps with a gradient above tol={self.tol:g}; the labels are those of its last subspace. Raise max_iter or tol.", ConvergenceWarning, stacklevel=3)
+        warnings.warn(
+            f"The best of {len(runs)} starts stopped after max_iter={self.max_iter} steps with a gradient above tol={self.tol:g}; the labels are those of its last subspace. Raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 # %% ../nbs/14_disc.ipynb #d0000108
 class DRSC(DiSC):
     "Dimension reduction for spectral clustering (Niu et al. 2011): DiSC with μ = 0. Scores are accepted and ignored."
-    method_name, _ends = "drsc", (1., 0.)
+
+    method_name, _ends = "drsc", (1.0, 0.0)
+
 
 class DRHSIC(DiSC):
     "The subspace most related to the score, then spectral clustering there: DiSC without its quality term. Without scores it is DRSC."
-    method_name, _ends = "drhsic", (0., 1.)
 
-def _for_comparison(cls, n_clusters, random_state=None): "Few starts, for studies with many fits."; return cls(n_clusters, n_init=4, max_iter=60, tol=1e-3, random_state=random_state)
+    method_name, _ends = "drhsic", (0.0, 1.0)
+
+
+def _for_comparison(cls, n_clusters, random_state=None):
+    "Few starts, for studies with many fits."
+    return cls(n_clusters, n_init=4, max_iter=60, tol=1e-3, random_state=random_state)
+
+
 DiSC.for_comparison = classmethod(_for_comparison)
 
 # %% ../nbs/14_disc.ipynb #d0000114
 class DiSCPath(NamedTuple):
     "Solutions of DiSC for rising prices."
-    mu: np.ndarray # `(m,)` prices
-    quality: np.ndarray # `(m,)` J1, lower is clearer
-    usefulness: np.ndarray # `(m,)` J2, higher is more related to the score
-    components: np.ndarray # `(m, q, d)`
-    labels: np.ndarray # `(m, n)`
-    balance: float # price at which both ends are worth the same
 
-    def plot(self, ax=None, colours=None): # axes; one number per price for the colour, default log price
+    mu: np.ndarray  # `(m,)` prices
+    quality: np.ndarray  # `(m,)` J1, lower is clearer
+    usefulness: np.ndarray  # `(m,)` J2, higher is more related to the score
+    components: np.ndarray  # `(m, q, d)`
+    labels: np.ndarray  # `(m, n)`
+    balance: float  # price at which both ends are worth the same
+
+    def plot(
+        self, ax=None, colours=None
+    ):  # axes; one number per price for the colour, default log price
         "The trade-off: usefulness against quality, one dot per price."
         import matplotlib.pyplot as plt
+
         ax = plt.subplots()[1] if ax is None else ax
         ax.plot(self.usefulness, self.quality, color="#bbbbbb", zorder=1)
-        shade = np.log10(np.maximum(self.mu/self.balance, 1e-2)) if colours is None else colours
-        dots = ax.scatter(self.usefulness, self.quality, c=shade, s=45, zorder=2, edgecolors="k", linewidths=.5)
-        ax.figure.colorbar(dots, ax=ax, label="log₁₀ μ / balance" if colours is None else "")
+        shade = (
+            np.log10(np.maximum(self.mu / self.balance, 1e-2))
+            if colours is None
+            else colours
+        )
+        dots = ax.scatter(
+            self.usefulness,
+            self.quality,
+            c=shade,
+            s=45,
+            zorder=2,
+            edgecolors="k",
+            linewidths=0.5,
+        )
+        ax.figure.colorbar(
+            dots, ax=ax, label="log₁₀ μ / balance" if colours is None else ""
+        )
         ax.set(xlabel="usefulness J₂ (more →)", ylabel="quality J₁ (↓ clearer)")
         return ax
 
@@ -761,73 +1091,137 @@ def _pool(p, mus, few, ends, kw):
             W, few = best_run(runs).at.W, []
     return pool
 
+
 def disc_path(
-    X, # `(n, d)`
-    scores, # as in `DiSC.fit`
-    n_clusters:int, # k
-    mus=(0, .1, .2, .35, .5, .7, 1, 1.4, 2, 3, 5, 10), # prices, in units of the balanced one
-    **params, # to `DiSC`
-)->DiSCPath:
+    X,  # `(n, d)`
+    scores,  # as in `DiSC.fit`
+    n_clusters: int,  # k
+    mus=(
+        0,
+        0.1,
+        0.2,
+        0.35,
+        0.5,
+        0.7,
+        1,
+        1.4,
+        2,
+        3,
+        5,
+        10,
+    ),  # prices, in units of the balanced one
+    **params,  # to `DiSC`
+) -> DiSCPath:
     "DiSC for a list of prices."
     est = DiSC(n_clusters, **params)
     X = est._validate_X(X)
     _check_disc(est, *X.shape)
     task = _problem(est, X, scores)
-    p, kw = task.p, dict(solver=est.solver, max_iter=est.max_iter, tol=est.tol, n_jobs=est.n_jobs)
+    p, kw = (
+        task.p,
+        dict(solver=est.solver, max_iter=est.max_iter, tol=est.tol, n_jobs=est.n_jobs),
+    )
     bal = balance(p, task.few, **kw)
-    mus = np.sort(np.asarray(mus, float))*bal.mu
+    mus = np.sort(np.asarray(mus, float)) * bal.mu
     pool = _pool(p, list(mus), task.few, bal[1:], kw)
-    best = [min(pool, key=lambda e: e[0] - mu*e[1]) for mu in mus]
+    best = [min(pool, key=lambda e: e[0] - mu * e[1]) for mu in mus]
     Ws = [_principal(W, p.X) for _, _, W in best]
-    labels = [round_kmeans(evaluate(W, p, quality=True).U, n_clusters, random_state=0) for W in Ws]
-    return DiSCPath(mus, np.array([b[0] for b in best]), np.array([b[1] for b in best]), np.array([W.T for W in Ws]), np.array(labels), bal.mu)
+    labels = [
+        round_kmeans(evaluate(W, p, quality=True).U, n_clusters, random_state=0) for W in Ws
+    ]
+    return DiSCPath(
+        mus,
+        np.array([b[0] for b in best]),
+        np.array([b[1] for b in best]),
+        np.array([W.T for W in Ws]),
+        np.array(labels),
+        bal.mu,
+    )
 
 # %% ../nbs/14_disc.ipynb #d0000131
 def disc_directions(
-    p:Exact, # a problem with two features
-    angles:np.ndarray, # degrees
-)->tuple: # J1, J2 per angle
+    p: Exact,  # a problem with two features
+    angles: np.ndarray,  # degrees
+) -> tuple:  # J1, J2 per angle
     "Both terms for every direction of the plane."
-    pts = [evaluate(np.array([[np.cos(t)], [np.sin(t)]]), p, quality=True) for t in np.deg2rad(angles)]
+    pts = [
+        evaluate(np.array([[np.cos(t)], [np.sin(t)]]), p, quality=True)
+        for t in np.deg2rad(angles)
+    ]
     return np.array([q.J1 for q in pts]), np.array([q.J2 for q in pts])
 
+
 def disc_figure(
-    X:np.ndarray, # `(n, 2)` points
-    W:np.ndarray, # `(2, 1)` direction
-    labels:np.ndarray, # `(n,)`
-    angles, J1, J2, # from `disc_directions`
-    mu:float, # price
+    X: np.ndarray,  # `(n, 2)` points
+    W: np.ndarray,  # `(2, 1)` direction
+    labels: np.ndarray,  # `(n,)`
+    angles,
+    J1,
+    J2,  # from `disc_directions`
+    mu: float,  # price
 ):
     "Arrow and shadow in the plane; both terms against the direction."
     import matplotlib.pyplot as plt
     from csc_nb.plotting import plot_clusters, cluster_style
-    fig, (ax, ay) = plt.subplots(1, 2, figsize=(8, 3.4), width_ratios=(4, 5), layout="constrained")
-    w = W.ravel()*(1 if W.sum() >= 0 else -1)
+
+    fig, (ax, ay) = plt.subplots(
+        1, 2, figsize=(8, 3.4), width_ratios=(4, 5), layout="constrained"
+    )
+    w = W.ravel() * (1 if W.sum() >= 0 else -1)
     side = np.array([w[1], -w[0]])
     plot_clusters(X, labels, ax, size=14)
-    ax.plot(*np.c_[3.7*side - 3.2*w, 3.7*side + 3.2*w], color="#bbbbbb", lw=1)             # the line on which the shadow falls
-    foot = np.outer(X @ w, w) + np.outer(3.7 + .5*(np.arange(len(X)) % 7/6 - .5), side)     # spread out a little, to be seen
-    for k in np.unique(labels): ax.scatter(*foot[labels == k].T, s=5, color=cluster_style(k)[0], alpha=.7, linewidths=0)
-    ax.annotate("", 2.7*w, -2.7*w, arrowprops=dict(arrowstyle="-|>", lw=2.2, color="k"))
-    ax.set(xlim=(-4.4, 4.4), ylim=(-4.4, 4.4), xlabel="feature 1", ylabel="feature 2", title="direction and shadow"); ax.set_aspect("equal")
+    ax.plot(
+        *np.c_[3.7 * side - 3.2 * w, 3.7 * side + 3.2 * w], color="#bbbbbb", lw=1
+    )  # the line on which the shadow falls
+    foot = np.outer(X @ w, w) + np.outer(
+        3.7 + 0.5 * (np.arange(len(X)) % 7 / 6 - 0.5), side
+    )  # spread out a little, to be seen
+    for k in np.unique(labels):
+        ax.scatter(
+            *foot[labels == k].T, s=5, color=cluster_style(k)[0], alpha=0.7, linewidths=0
+        )
+    ax.annotate("", 2.7 * w, -2.7 * w, arrowprops=dict(arrowstyle="-|>", lw=2.2, color="k"))
+    ax.set(
+        xlim=(-4.4, 4.4),
+        ylim=(-4.4, 4.4),
+        xlabel="feature 1",
+        ylabel="feature 2",
+        title="direction and shadow",
+    )
+    ax.set_aspect("equal")
     here = np.rad2deg(np.arctan2(w[1], w[0]))
-    ay.plot(angles, J1, color="#0072B2", label="J₁"); ay.plot(angles, mu*J2, color="#E69F00", label="μ J₂"); ay.plot(angles, J1 - mu*J2, color="k", label="F = J₁ − μ J₂")
-    ay.plot(here, np.interp(here, angles, J1 - mu*J2), "o", ms=9, mfc="w", mec="k", mew=1.8)
-    ay.set(xlim=(-45, 135), ylim=(-.75, .6), xticks=[-45, 0, 45, 90, 135], xlabel="angle of the direction", title=f"μ = {mu:g}, found at {round(here)}°"); ay.legend(ncols=3, loc="upper right")
+    ay.plot(angles, J1, color="#0072B2", label="J₁")
+    ay.plot(angles, mu * J2, color="#E69F00", label="μ J₂")
+    ay.plot(angles, J1 - mu * J2, color="k", label="F = J₁ − μ J₂")
+    ay.plot(
+        here, np.interp(here, angles, J1 - mu * J2), "o", ms=9, mfc="w", mec="k", mew=1.8
+    )
+    ay.set(
+        xlim=(-45, 135),
+        ylim=(-0.75, 0.6),
+        xticks=[-45, 0, 45, 90, 135],
+        xlabel="angle of the direction",
+        title=f"μ = {mu:g}, found at {round(here)}°",
+    )
+    ay.legend(ncols=3, loc="upper right")
     return fig
 
 # %% ../nbs/14_disc.ipynb #d0000132
 def disc_demo(
-    mu:float=.5, # price of quality in units of usefulness
-    noise:float=.5, # noise of the score
-    *, n:int=120, random_state:int=0, # the toy
+    mu: float = 0.5,  # price of quality in units of usefulness
+    noise: float = 0.5,  # noise of the score
+    *,
+    n: int = 120,
+    random_state: int = 0,  # the toy
 ):
     "The toy in the plane at one setting, as a figure."
     rng = np.random.default_rng(random_state)
-    a, b = np.arange(n) % 2, np.arange(n)//2 % 2
-    X = np.c_[1.5*(2*a - 1), 1.5*(2*b - 1)] + rng.normal(size=(n, 2))*(.35, .7)
-    s = X[:, 1] + .5*X[:, 0] + noise*rng.normal(size=n)                            # its own direction: 63°
-    est = DiSC(2, 1, mu=float(mu), sigma=1., n_init=4, random_state=0).fit(X, scores=s)
-    p = Exact(X - X.mean(0), usefulness_matrix(score_blocks(s, n), n), 1., 2)
+    a, b = np.arange(n) % 2, np.arange(n) // 2 % 2
+    X = np.c_[1.5 * (2 * a - 1), 1.5 * (2 * b - 1)] + rng.normal(size=(n, 2)) * (0.35, 0.7)
+    s = X[:, 1] + 0.5 * X[:, 0] + noise * rng.normal(size=n)  # its own direction: 63°
+    est = DiSC(2, 1, mu=float(mu), sigma=1.0, n_init=4, random_state=0).fit(X, scores=s)
+    p = Exact(X - X.mean(0), usefulness_matrix(score_blocks(s, n), n), 1.0, 2)
     angles = np.linspace(-45, 135, 61)
-    return disc_figure(X, est.components_.T, est.labels_, angles, *disc_directions(p, angles), float(mu))
+    return disc_figure(
+        X, est.components_.T, est.labels_, angles, *disc_directions(p, angles), float(mu)
+    )

@@ -19,54 +19,84 @@ from .graph import csr_adjacency
 # %% ../nbs/01a_estimators.ipynb #ae39e19c
 _REGISTRY = {}
 
+
 def register(cls):
     "Enter a class that names itself (`method_name`) into the list of methods."
-    if cls.__dict__.get("method_name"): _REGISTRY[cls.method_name] = cls
+    if cls.__dict__.get("method_name"):
+        _REGISTRY[cls.method_name] = cls
     return cls
 
 # %% ../nbs/01a_estimators.ipynb #2afd1c84
 def methods(
-    takes:str=None, # keep only methods that take this kind of side information: "pairs", "triplets", "bags", "scores", …
-)->dict: # method name → class
+    takes: str = None,  # keep only methods that take this kind of side information: "pairs", "triplets", "bags", "scores", …
+) -> dict:  # method name → class
     "Every registered method, sorted by name."
     from csc_nb._modidx import d
-    for module in d["syms"]: import_module(module)
-    return {k: c for k, c in sorted(_REGISTRY.items()) if takes is None or takes in c.side_information}
+
+    for module in d["syms"]:
+        import_module(module)
+    return {
+        k: c
+        for k, c in sorted(_REGISTRY.items())
+        if takes is None or takes in c.side_information
+    }
 
 # %% ../nbs/01a_estimators.ipynb #dc89f328
 def _column_names(X, d):
-    return [str(c) for c in X.columns] if hasattr(X, "columns") else [f"column {j}" for j in range(d)]
+    return (
+        [str(c) for c in X.columns]
+        if hasattr(X, "columns")
+        else [f"column {j}" for j in range(d)]
+    )
+
 
 def _as_floats(col):
-    try: return np.asarray(col, dtype=float)
-    except (TypeError, ValueError): return None
+    try:
+        return np.asarray(col, dtype=float)
+    except (TypeError, ValueError):
+        return None
+
 
 def bad_columns(
-    X, # a data frame or a 2-D array
-)->dict: # {"not numbers": [...], "missing": [...], "infinite": [...]}
+    X,  # a data frame or a 2-D array
+) -> dict:  # {"not numbers": [...], "missing": [...], "infinite": [...]}
     "Which columns of `X` a clusterer cannot use, and why."
-    cols = [X[c] for c in X.columns] if hasattr(X, "columns") else list(np.asarray(X, dtype=object).T)
+    cols = (
+        [X[c] for c in X.columns]
+        if hasattr(X, "columns")
+        else list(np.asarray(X, dtype=object).T)
+    )
     bad = {"not numbers": [], "missing": [], "infinite": []}
     for name, col in zip(_column_names(X, len(cols)), cols):
         v = _as_floats(col)
-        if v is None: bad["not numbers"].append(name)
-        elif np.isnan(v).any(): bad["missing"].append(name)
-        elif np.isinf(v).any(): bad["infinite"].append(name)
+        if v is None:
+            bad["not numbers"].append(name)
+        elif np.isnan(v).any():
+            bad["missing"].append(name)
+        elif np.isinf(v).any():
+            bad["infinite"].append(name)
     return {k: v for k, v in bad.items() if v}
 
 # %% ../nbs/01a_estimators.ipynb #e4c5d3a3
-_REPAIR = {"not numbers": "encode them: make_column_transformer((OneHotEncoder(), [...]), remainder='passthrough')",
-           "missing": "fill them: make_pipeline(SimpleImputer(), StandardScaler(), ...)",
-           "infinite": "replace them by NaN, then SimpleImputer()"}
+_REPAIR = {
+    "not numbers": "encode them: make_column_transformer((OneHotEncoder(), [...]), remainder='passthrough')",
+    "missing": "fill them: make_pipeline(SimpleImputer(), StandardScaler(), ...)",
+    "infinite": "replace them by NaN, then SimpleImputer()",
+}
+
 
 def explain_bad_columns(X):
     "One line per kind of bad column: how many, which, and a repair."
-    shown = lambda v: ", ".join(v[:5]) + (f" and {len(v)-5} more" if len(v) > 5 else "")
-    return "".join(f"\n{len(v)} columns {kind}: {shown(v)}. Repair: {_REPAIR[kind]}." for kind, v in bad_columns(X).items())
+    shown = lambda v: ", ".join(v[:5]) + (f" and {len(v) - 5} more" if len(v) > 5 else "")
+    return "".join(
+        f"\n{len(v)} columns {kind}: {shown(v)}. Repair: {_REPAIR[kind]}."
+        for kind, v in bad_columns(X).items()
+    )
 
 # %% ../nbs/01a_estimators.ipynb #0bd405eb
 class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     "Base of the passive clusterers: `fit(X, y=None, *, constraints=None, sample_id=None)`."
+
     method_name = None
     side_information = ("pairs",)
     __metadata_request__fit = {"constraints": True, "sample_id": True}
@@ -84,17 +114,22 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     def _validate_X(self, X, **kwargs):
         "`X` as a float array, rows contiguous so that results do not depend on the layout in memory; bad columns are named."
-        try: return validate_data(self, X, **{"dtype": np.float64, "order": "C", **kwargs})
+        try:
+            return validate_data(self, X, **{"dtype": np.float64, "order": "C", **kwargs})
         except ValueError as e:
             if getattr(X, "ndim", 2) == 2 and not hasattr(X, "tocsr"):
-                try: more = explain_bad_columns(X)
-                except Exception: more = ""
-                if more: raise ValueError(f"{e}{more}") from None
+                try:
+                    more = explain_bad_columns(X)
+                except Exception:
+                    more = ""
+                if more:
+                    raise ValueError(f"{e}{more}") from None
             raise
 
     def _validate_fit(self, X, constraints=None, sample_id=None, **kwargs):
         "Float array and constraints in row numbers of `X`."
-        if sample_id is None and hasattr(X, "iloc"): sample_id = np.asarray(X.index)
+        if sample_id is None and hasattr(X, "iloc"):
+            sample_id = np.asarray(X.index)
         X = self._validate_X(X, **kwargs)
         return X, as_constraints(constraints, n_samples=len(X), sample_id=sample_id)
 
@@ -103,42 +138,53 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         K = self.n_clusters if n_clusters is None else n_clusters
         if not isinstance(K, (int, np.integer)) or isinstance(K, bool) or K < 1:
             raise ValueError(f"n_clusters must be a whole number of at least 1; got {K!r}.")
-        if n < K: raise ValueError(f"n_samples={n} should be >= n_clusters={K}.")
+        if n < K:
+            raise ValueError(f"n_samples={n} should be >= n_clusters={K}.")
         return int(K)
 
 # %% ../nbs/01a_estimators.ipynb #6374df35
 def broken_answers(
-    labels:np.ndarray, # cluster of each row
-    c, # resolved `Constraints`
-)->np.ndarray: # `(m, 3)` rows a, b, answer
+    labels: np.ndarray,  # cluster of each row
+    c,  # resolved `Constraints`
+) -> np.ndarray:  # `(m, 3)` rows a, b, answer
     "Answers that a partition contradicts."
     bad = (c.value != 0) & ((labels[c.a] == labels[c.b]) != (c.value > 0))
     return np.c_[c.a, c.b, c.value][bad].astype(np.int64)
 
 # %% ../nbs/01a_estimators.ipynb #12431550
 def cannot_clique(
-    n:int, # rows
-    cannot:np.ndarray, # `(m, 2)` cannot-links
-    tries:int=50, # starting rows, by number of cannot-links
-)->list: # rows that are pairwise cannot-linked
+    n: int,  # rows
+    cannot: np.ndarray,  # `(m, 2)` cannot-links
+    tries: int = 50,  # starting rows, by number of cannot-links
+) -> list:  # rows that are pairwise cannot-linked
     "A large group of pairwise cannot-linked rows, found greedily."
     e = np.sort(np.asarray(cannot, dtype=np.int64).reshape(-1, 2), axis=1)
-    once = np.unique(e[:, 0]*n + e[:, 1])
-    indptr, nbr, _ = csr_adjacency(n, once//n, once%n)
+    once = np.unique(e[:, 0] * n + e[:, 1])
+    indptr, nbr, _ = csr_adjacency(n, once // n, once % n)
     count, best = np.diff(indptr), []
-    nbrs = lru_cache(None)(lambda i: frozenset(nbr[indptr[i]:indptr[i+1]].tolist()))
-    for start in np.argsort(-count, kind="stable")[:min(tries, np.count_nonzero(count))].tolist():
+    nbrs = lru_cache(None)(lambda i: frozenset(nbr[indptr[i] : indptr[i + 1]].tolist()))
+    for start in np.argsort(-count, kind="stable")[
+        : min(tries, np.count_nonzero(count))
+    ].tolist():
         clique, rest = [start], nbrs(start)
         while rest:
             i = max(sorted(rest), key=lambda r: len(nbrs(r) & rest))
-            clique.append(i); rest = rest & nbrs(i)
-        if len(clique) > len(best): best = clique
+            clique.append(i)
+            rest = rest & nbrs(i)
+        if len(clique) > len(best):
+            best = clique
     return sorted(best)
+
 
 def warn_cannot_clique(n, cannot, n_clusters):
     "Warn when more rows must be pairwise apart than there are clusters."
-    if len(cannot) < n_clusters*(n_clusters+1)//2 or len(cannot) > 200_000: return
+    if len(cannot) < n_clusters * (n_clusters + 1) // 2 or len(cannot) > 200_000:
+        return
     clique = cannot_clique(n, cannot)
     if len(clique) > n_clusters:
-        warnings.warn(f"{len(clique)} rows are pairwise cannot-linked (rows {clique[:6]}{' …' if len(clique) > 6 else ''}) but n_clusters={n_clusters}: "
-                      f"some cannot-links will be broken. Raise n_clusters to {len(clique)} or drop links.", UserWarning, stacklevel=3)
+        warnings.warn(
+            f"{len(clique)} rows are pairwise cannot-linked (rows {clique[:6]}{' …' if len(clique) > 6 else ''}) but n_clusters={n_clusters}: "
+            f"some cannot-links will be broken. Raise n_clusters to {len(clique)} or drop links.",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -24,84 +24,128 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 from .constraints import Constraints, _labelled
 from .estimators import ConstrainedClusterer
-from .softmax import SoftmaxPredictor, canonical, kmeans_start, log_likelihood, logits, maximise, mutual_information, probs, to_logits
+from csc_nb.softmax import (
+    SoftmaxPredictor,
+    canonical,
+    kmeans_start,
+    log_likelihood,
+    logits,
+    maximise,
+    mutual_information,
+    probs,
+    to_logits,
+)
 
 # %% ../nbs/12_experts.ipynb #0646765b
-TOP = 1-1e-6 # no accuracy is higher: at 1 a weight is infinite
+TOP = 1 - 1e-6  # no accuracy is higher: at 1 a weight is infinite
+
 
 def answer_log_prob(
-    same:bool, # the answer: "same" or "different"
-    alpha, beta, # sensitivity and specificity, in (0, 1)
-)->tuple: # log-chance of the answer when the ends agree, and when they do not
+    same: bool,  # the answer: "same" or "different"
+    alpha,
+    beta,  # sensitivity and specificity, in (0, 1)
+) -> tuple:  # log-chance of the answer when the ends agree, and when they do not
     "Eqs. (2) and (3)."
-    return (np.log(alpha), np.log(1-beta)) if same else (np.log(1-alpha), np.log(beta))
+    return (np.log(alpha), np.log(1 - beta)) if same else (np.log(1 - alpha), np.log(beta))
+
 
 def expert_weight(
-    alpha, beta, # sensitivity and specificity
-): # ω
+    alpha,
+    beta,  # sensitivity and specificity
+):  # ω
     r"Weight of an expert, $\omega=\log\frac{\alpha\beta}{(1-\alpha)(1-\beta)}$."
-    return np.log(alpha) + np.log(beta) - np.log(1-np.asarray(alpha)) - np.log(1-np.asarray(beta))
+    return (
+        np.log(alpha)
+        + np.log(beta)
+        - np.log(1 - np.asarray(alpha))
+        - np.log(1 - np.asarray(beta))
+    )
 
 # %% ../nbs/12_experts.ipynb #c9ac13ff
 class Panel(NamedTuple):
     "What several experts said about distinct pairs."
-    rows: np.ndarray # `(t,)` rows of X that somebody spoke about
-    i: np.ndarray # `(p,)` one end of each pair, a number into `rows`
-    j: np.ndarray # `(p,)` the other end
-    yes: np.ndarray # `(p, M)` weight of "same" from each expert (sparse when large)
-    no: np.ndarray # `(p, M)` weight of "different"
-    total: float # N of eq. (8): weight of all answers
+
+    rows: np.ndarray  # `(t,)` rows of X that somebody spoke about
+    i: np.ndarray  # `(p,)` one end of each pair, a number into `rows`
+    j: np.ndarray  # `(p,)` the other end
+    yes: np.ndarray  # `(p, M)` weight of "same" from each expert (sparse when large)
+    no: np.ndarray  # `(p, M)` weight of "different"
+    total: float  # N of eq. (8): weight of all answers
+
     @property
-    def n_experts(self): return self.yes.shape[1]
+    def n_experts(self):
+        return self.yes.shape[1]
+
 
 def make_panel(
-    c:Constraints, # answers, in row numbers
-    n:int, # rows of X
-    all_rows:bool=False, # keep rows that nobody spoke about
-)->Panel:
+    c: Constraints,  # answers, in row numbers
+    n: int,  # rows of X
+    all_rows: bool = False,  # keep rows that nobody spoke about
+) -> Panel:
     "Group answers by pair."
     said = c.value != 0
-    key, pair = np.unique(c.a[said]*np.int64(n) + c.b[said], return_inverse=True)
+    key, pair = np.unique(c.a[said] * np.int64(n) + c.b[said], return_inverse=True)
     a, b = np.divmod(key, n)
     rows = np.arange(n) if all_rows else np.unique(np.r_[a, b])
     v, w, m, pair = c.value[said], c.weight[said], c.expert[said], pair.ravel()
+
     def count(keep):
         T = sp.csr_matrix((w[keep], (pair[keep], m[keep])), shape=(len(key), c.n_experts))
-        return T.toarray() if len(key)*c.n_experts <= 1_000_000 else T
-    return Panel(rows, np.searchsorted(rows, a), np.searchsorted(rows, b), count(v > 0), count(v < 0), float(w.sum()))
+        return T.toarray() if len(key) * c.n_experts <= 1_000_000 else T
+
+    return Panel(
+        rows,
+        np.searchsorted(rows, a),
+        np.searchsorted(rows, b),
+        count(v > 0),
+        count(v < 0),
+        float(w.sum()),
+    )
 
 # %% ../nbs/12_experts.ipynb #ae5d2d8d
 def agree_prob(
-    P:np.ndarray, # `(t, K)` cluster probabilities
-    panel:Panel,
-)->np.ndarray: # `(p,)`
+    P: np.ndarray,  # `(t, K)` cluster probabilities
+    panel: Panel,
+) -> np.ndarray:  # `(p,)`
     r"Chance that the ends of each pair agree, $\gamma_{ij}=\sum_kp_{ik}p_{jk}$."
     return _gamma(P, panel.i, panel.j)
+
 
 @njit(cache=True, nogil=True)
 def _gamma(P, i, j):
     g = np.empty(len(i))
     for e in range(len(i)):
-        s = 0.
-        for k in range(P.shape[1]): s += P[i[e], k]*P[j[e], k]
+        s = 0.0
+        for k in range(P.shape[1]):
+            s += P[i[e], k] * P[j[e], k]
         g[e] = s
     return g
 
+
 def pair_weight(
-    panel:Panel,
-    alpha:np.ndarray, beta:np.ndarray, # `(M,)` accuracies
-)->tuple: # `a (p,)` and the constant
+    panel: Panel,
+    alpha: np.ndarray,
+    beta: np.ndarray,  # `(M,)` accuracies
+) -> tuple:  # `a (p,)` and the constant
     r"Coefficients $a_{ij}$ of $\gamma_{ij}$ in eq. (9), and the part without γ."
-    (ys, yd), (ns, nd) = answer_log_prob(True, alpha, beta), answer_log_prob(False, alpha, beta)
-    return panel.yes@(ys-yd) + panel.no@(ns-nd), float((panel.yes@yd).sum() + (panel.no@nd).sum())
+    (ys, yd), (ns, nd) = (
+        answer_log_prob(True, alpha, beta),
+        answer_log_prob(False, alpha, beta),
+    )
+    return panel.yes @ (ys - yd) + panel.no @ (ns - nd), float(
+        (panel.yes @ yd).sum() + (panel.no @ nd).sum()
+    )
+
 
 def expected_log_lik(
-    gamma:np.ndarray, # `(p,)`
-    panel:Panel, alpha:np.ndarray, beta:np.ndarray,
-)->float:
+    gamma: np.ndarray,  # `(p,)`
+    panel: Panel,
+    alpha: np.ndarray,
+    beta: np.ndarray,
+) -> float:
     "Expected log-likelihood of the answers, eq. (9)."
     a, const = pair_weight(panel, alpha, beta)
-    return float(a@gamma) + const
+    return float(a @ gamma) + const
 
 # %% ../nbs/12_experts.ipynb #1bb9ce78
 @njit(cache=True, nogil=True)
@@ -110,343 +154,569 @@ def _spread(P, i, j, a):
     Q = np.zeros_like(P)
     for e in range(len(i)):
         for k in range(P.shape[1]):
-            Q[i[e], k] += a[e]*P[j[e], k]
-            Q[j[e], k] += a[e]*P[i[e], k]
+            Q[i[e], k] += a[e] * P[j[e], k]
+            Q[j[e], k] += a[e] * P[i[e], k]
     return Q
 
+
 def bound_term(
-    P:np.ndarray, panel:Panel, # `(t, K)`
-    alpha:np.ndarray, beta:np.ndarray, # `(M,)`
-)->tuple: # value, `(t, K)` gradient in the logits
+    P: np.ndarray,
+    panel: Panel,  # `(t, K)`
+    alpha: np.ndarray,
+    beta: np.ndarray,  # `(M,)`
+) -> tuple:  # value, `(t, K)` gradient in the logits
     "Eq. (9) and its gradient, section 2.5.1."
     a, const = pair_weight(panel, alpha, beta)
-    return float(a@agree_prob(P, panel)) + const, to_logits(P, _spread(P, panel.i, panel.j, a))
+    return float(a @ agree_prob(P, panel)) + const, to_logits(
+        P, _spread(P, panel.i, panel.j, a)
+    )
 
 # %% ../nbs/12_experts.ipynb #d8fcf592
 def answer_counts(
-    gamma:np.ndarray, # `(p,)` chance that the ends of a pair agree
-    panel:Panel,
-)->np.ndarray: # `(M, 2, 2)`: [sensitivity, specificity] × [right, wrong]
+    gamma: np.ndarray,  # `(p,)` chance that the ends of a pair agree
+    panel: Panel,
+) -> np.ndarray:  # `(M, 2, 2)`: [sensitivity, specificity] × [right, wrong]
     "Expected numbers of right and wrong answers of each expert."
-    same, diff = np.c_[panel.yes.T@gamma, panel.no.T@gamma], np.c_[panel.no.T@(1-gamma), panel.yes.T@(1-gamma)]
+    same, diff = (
+        np.c_[panel.yes.T @ gamma, panel.no.T @ gamma],
+        np.c_[panel.no.T @ (1 - gamma), panel.yes.T @ (1 - gamma)],
+    )
     return np.maximum(np.stack([same, diff], axis=1), 0)
 
+
 def accuracies(
-    counts:np.ndarray, # `(M, 2, 2)` of `answer_counts`
-    prior:tuple=(1., 1.), # Beta(a, b) on each accuracy, both at least 1
-    low:float=.5, # smallest accuracy
-)->tuple: # alpha, beta
+    counts: np.ndarray,  # `(M, 2, 2)` of `answer_counts`
+    prior: tuple = (1.0, 1.0),  # Beta(a, b) on each accuracy, both at least 1
+    low: float = 0.5,  # smallest accuracy
+) -> tuple:  # alpha, beta
     "Closed-form maximiser of eq. (9) in the accuracies, section 2.5.3."
-    right, wrong = counts[..., 0] + prior[0]-1, counts[..., 1] + prior[1]-1
+    right, wrong = counts[..., 0] + prior[0] - 1, counts[..., 1] + prior[1] - 1
     both = right + wrong
-    acc = np.where(both > 0, right/np.where(both > 0, both, 1), .5)
-    return tuple(np.clip(acc, max(low, 1-TOP), TOP).T)
+    acc = np.where(both > 0, right / np.where(both > 0, both, 1), 0.5)
+    return tuple(np.clip(acc, max(low, 1 - TOP), TOP).T)
+
 
 def log_prior(
-    alpha:np.ndarray, beta:np.ndarray, prior:tuple=(1., 1.),
-)->float:
+    alpha: np.ndarray,
+    beta: np.ndarray,
+    prior: tuple = (1.0, 1.0),
+) -> float:
     "Log-density of the Beta priors, up to a constant."
     x = np.r_[alpha, beta]
-    return float(((prior[0]-1)*np.log(x) + (prior[1]-1)*np.log(1-x)).sum())
+    return float(((prior[0] - 1) * np.log(x) + (prior[1] - 1) * np.log(1 - x)).sum())
 
 # %% ../nbs/12_experts.ipynb #066e4b2f
 class Settings(NamedTuple):
     "What every fit needs."
-    lam: float = 1e-3 # penalty on the squared `coef`
-    prior: tuple = (1., 1.) # Beta prior on accuracies
-    low: float = .5 # smallest accuracy
-    mi: float = 0. # weight of the mutual information of section 2.1
-    max_iter: int = 200 # L-BFGS iterations, or rounds of EM
-    tol: float = 1e-5 # gradient, or gain of a round, at which to stop
+
+    lam: float = 1e-3  # penalty on the squared `coef`
+    prior: tuple = (1.0, 1.0)  # Beta prior on accuracies
+    low: float = 0.5  # smallest accuracy
+    mi: float = 0.0  # weight of the mutual information of section 2.1
+    max_iter: int = 200  # L-BFGS iterations, or rounds of EM
+    tol: float = 1e-5  # gradient, or gain of a round, at which to stop
+
 
 def bound_objective(
-    logP:np.ndarray, P:np.ndarray, # `(t, K)`
-    panel:Panel, s:Settings,
-    acc:tuple=None, # `(alpha, beta)` kept fixed; None: the best ones, eq. (8)
-)->tuple: # value, `(t, K)` gradient in the logits
+    logP: np.ndarray,
+    P: np.ndarray,  # `(t, K)`
+    panel: Panel,
+    s: Settings,
+    acc: tuple = None,  # `(alpha, beta)` kept fixed; None: the best ones, eq. (8)
+) -> tuple:  # value, `(t, K)` gradient in the logits
     "Eq. (8) without the penalty, with its gradient."
-    alpha, beta = accuracies(answer_counts(agree_prob(P, panel), panel), s.prior, s.low) if acc is None else acc
+    alpha, beta = (
+        accuracies(answer_counts(agree_prob(P, panel), panel), s.prior, s.low)
+        if acc is None
+        else acc
+    )
     v, G = bound_term(P, panel, alpha, beta)
-    v, G = (v + log_prior(alpha, beta, s.prior))/panel.total, G/panel.total
-    if not s.mi: return v, G
+    v, G = (v + log_prior(alpha, beta, s.prior)) / panel.total, G / panel.total
+    if not s.mi:
+        return v, G
     u, H = mutual_information(logP, P)
-    return v + s.mi*u, G + s.mi*H
+    return v + s.mi * u, G + s.mi * H
 
 # %% ../nbs/12_experts.ipynb #e6f7af16
 class ExpertFit(NamedTuple):
     "One fit from one start."
-    coef: np.ndarray; intercept: np.ndarray # `(K, d)`, `(K,)`
-    alpha: np.ndarray; beta: np.ndarray # `(M,)`
-    R: np.ndarray # `(t, K)` beliefs about the rows of the panel
-    value: float # objective, penalty included
-    history: list # after each iteration, never decreasing
+
+    coef: np.ndarray
+    intercept: np.ndarray  # `(K, d)`, `(K,)`
+    alpha: np.ndarray
+    beta: np.ndarray  # `(M,)`
+    R: np.ndarray  # `(t, K)` beliefs about the rows of the panel
+    value: float  # objective, penalty included
+    history: list  # after each iteration, never decreasing
     converged: bool
 
+
 def fit_bound(
-    X:np.ndarray, # `(t, d)` the rows of the panel
-    panel:Panel, s:Settings,
-    start:tuple, # `(coef, intercept)`
-    acc:tuple, # `(alpha, beta)` kept during the first iterations
-    warm:int=10, # that many
-)->ExpertFit:
+    X: np.ndarray,  # `(t, d)` the rows of the panel
+    panel: Panel,
+    s: Settings,
+    start: tuple,  # `(coef, intercept)`
+    acc: tuple,  # `(alpha, beta)` kept during the first iterations
+    warm: int = 10,  # that many
+) -> ExpertFit:
     "Climb eq. (8) from one start."
-    a = maximise(lambda logP, P: bound_objective(logP, P, panel, s, acc), X, *start, s.lam, max_iter=warm)
-    b = maximise(lambda logP, P: bound_objective(logP, P, panel, s), X, a.coef, a.intercept, s.lam, max_iter=s.max_iter, tol=s.tol)
+    a = maximise(
+        lambda logP, P: bound_objective(logP, P, panel, s, acc),
+        X,
+        *start,
+        s.lam,
+        max_iter=warm,
+    )
+    b = maximise(
+        lambda logP, P: bound_objective(logP, P, panel, s),
+        X,
+        a.coef,
+        a.intercept,
+        s.lam,
+        max_iter=s.max_iter,
+        tol=s.tol,
+    )
     P = probs(logits(X, b.coef, b.intercept))[1]
     acc = accuracies(answer_counts(agree_prob(P, panel), panel), s.prior, s.low)
-    return ExpertFit(b.coef, b.intercept, *acc, P, b.value, a.history + b.history, b.converged)
+    return ExpertFit(
+        b.coef, b.intercept, *acc, P, b.value, a.history + b.history, b.converged
+    )
 
 # %% ../nbs/12_experts.ipynb #3f13fed0
 @cache
-def _blas(): return ThreadpoolController()
+def _blas():
+    return ThreadpoolController()
+
 
 def one_thread():
     "One BLAS thread: on matrices this small, more threads only wait for each other."
     return _blas().limit(limits=1, user_api="blas")
 
+
 def random_start(
-    K:int, d:int, M:int, # clusters, features, experts
-    rng:np.random.Generator,
-)->tuple: # `(coef, intercept), (alpha, beta)`
+    K: int,
+    d: int,
+    M: int,  # clusters, features, experts
+    rng: np.random.Generator,
+) -> tuple:  # `(coef, intercept), (alpha, beta)`
     "The paper's start, end of section 2.5."
-    return (rng.normal(size=(K, d)), rng.normal(size=K)), (rng.uniform(.5, 1, M).clip(.51, .99), rng.uniform(.5, 1, M).clip(.51, .99))
+    return (rng.normal(size=(K, d)), rng.normal(size=K)), (
+        rng.uniform(0.5, 1, M).clip(0.51, 0.99),
+        rng.uniform(0.5, 1, M).clip(0.51, 0.99),
+    )
+
 
 def fit_starts(
-    X:np.ndarray, # `(n, d)`
-    panel:Panel, K:int, s:Settings,
-    n_init:int=20, # starts
-    init:str="mixed", # "mixed": the first is k-means; "random"; "k-means"
-    n_jobs=None, seed:int=0, # threads; one child of the seed for each start
-)->list: # of `ExpertFit`, best first
+    X: np.ndarray,  # `(n, d)`
+    panel: Panel,
+    K: int,
+    s: Settings,
+    n_init: int = 20,  # starts
+    init: str = "mixed",  # "mixed": the first is k-means; "random"; "k-means"
+    n_jobs=None,
+    seed: int = 0,  # threads; one child of the seed for each start
+) -> list:  # of `ExpertFit`, best first
     "All starts, in parallel."
-    Xt, kids = np.ascontiguousarray(X[panel.rows]), np.random.SeedSequence(seed).spawn(max(1, n_init))
+    Xt, kids = (
+        np.ascontiguousarray(X[panel.rows]),
+        np.random.SeedSequence(seed).spawn(max(1, n_init)),
+    )
+
     def one(t):
         rng = np.random.default_rng(kids[t])
         start, acc = random_start(K, X.shape[1], panel.n_experts, rng)
         if init == "k-means" or init == "mixed" and t == 0:
-            start, acc = kmeans_start(X, K, s.lam, n_init=1, random_state=int(rng.integers(2**31))), (np.full(panel.n_experts, .75),)*2
+            start, acc = (
+                kmeans_start(X, K, s.lam, n_init=1, random_state=int(rng.integers(2**31))),
+                (np.full(panel.n_experts, 0.75),) * 2,
+            )
         return fit_bound(Xt, panel, s, start, acc)
-    with one_thread(): fits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(t) for t in range(len(kids)))
+
+    with one_thread():
+        fits = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(one)(t) for t in range(len(kids))
+        )
     return sorted(fits, key=lambda f: -f.value)
 
 # %% ../nbs/12_experts.ipynb #cb278807
 @njit(cache=True, nogil=True)
 def _sweep(R, logP, indptr, nbr, edge, a, order):
     "Sequential E-step; `R` changes in place. Returns the largest change."
-    K, moved = R.shape[1], 0.
+    K, moved = R.shape[1], 0.0
     z = np.empty(K)
     for i in order:
-        for k in range(K): z[k] = logP[i, k]
-        for e in range(indptr[i], indptr[i+1]):
+        for k in range(K):
+            z[k] = logP[i, k]
+        for e in range(indptr[i], indptr[i + 1]):
             w, j = a[edge[e]], nbr[e]
-            for k in range(K): z[k] += w*R[j, k]
+            for k in range(K):
+                z[k] += w * R[j, k]
         z = np.exp(z - z.max())
         z /= z.sum()
         for k in range(K):
-            moved = max(moved, abs(z[k]-R[i, k]))
+            moved = max(moved, abs(z[k] - R[i, k]))
             R[i, k] = z[k]
     return moved
 
+
 def neighbours_of(
-    panel:Panel, # with t rows
-)->tuple: # `indptr, nbr, edge`: the pairs of each row, in both directions
+    panel: Panel,  # with t rows
+) -> tuple:  # `indptr, nbr, edge`: the pairs of each row, in both directions
     "Adjacency of the pairs."
     t, p = len(panel.rows), len(panel.i)
-    src, dst, e = np.r_[panel.i, panel.j], np.r_[panel.j, panel.i], np.r_[np.arange(p), np.arange(p)]
+    src, dst, e = (
+        np.r_[panel.i, panel.j],
+        np.r_[panel.j, panel.i],
+        np.r_[np.arange(p), np.arange(p)],
+    )
     order = np.argsort(src, kind="stable")
     return np.r_[0, np.cumsum(np.bincount(src, minlength=t))], dst[order], e[order]
 
 # %% ../nbs/12_experts.ipynb #4fc9e71a
 def elbo(
-    R:np.ndarray, logP:np.ndarray, # `(t, K)` beliefs, log-probabilities of the model
-    panel:Panel, alpha:np.ndarray, beta:np.ndarray,
-)->float:
+    R: np.ndarray,
+    logP: np.ndarray,  # `(t, K)` beliefs, log-probabilities of the model
+    panel: Panel,
+    alpha: np.ndarray,
+    beta: np.ndarray,
+) -> float:
     "Evidence lower bound of free beliefs; at `R = P` it is eq. (9)."
-    kl = np.sum(R*(np.log(np.maximum(R, 1e-300)) - logP))
+    kl = np.sum(R * (np.log(np.maximum(R, 1e-300)) - logP))
     return expected_log_lik(agree_prob(R, panel), panel, alpha, beta) - float(kl)
+
 
 class MFState(NamedTuple):
     "Where mean-field EM stands."
-    coef: np.ndarray; intercept: np.ndarray; alpha: np.ndarray; beta: np.ndarray
-    R: np.ndarray # `(t, K)` beliefs
-    value: float # (ELBO + log prior)/N + mi I − λ|W|²
+
+    coef: np.ndarray
+    intercept: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    R: np.ndarray  # `(t, K)` beliefs
+    value: float  # (ELBO + log prior)/N + mi I − λ|W|²
+
 
 def mf_value(state, X, panel, s):
     "Penalised ELBO of a state, per answer."
     logP, P = probs(logits(X, state.coef, state.intercept))
-    v = (elbo(state.R, logP, panel, state.alpha, state.beta) + log_prior(state.alpha, state.beta, s.prior))/panel.total
-    return v - s.lam*(state.coef**2).sum() + (s.mi*mutual_information(logP, P)[0] if s.mi else 0.)
+    v = (
+        elbo(state.R, logP, panel, state.alpha, state.beta)
+        + log_prior(state.alpha, state.beta, s.prior)
+    ) / panel.total
+    return (
+        v
+        - s.lam * (state.coef**2).sum()
+        + (s.mi * mutual_information(logP, P)[0] if s.mi else 0.0)
+    )
 
 # %% ../nbs/12_experts.ipynb #264b3959
 def mf_init(
-    X:np.ndarray, panel:Panel, s:Settings, # rows of the panel
-    fit:ExpertFit, # where to begin: a fit of the bound
-    trust:float=3., # error rates of the experts are divided by it
-)->MFState:
+    X: np.ndarray,
+    panel: Panel,
+    s: Settings,  # rows of the panel
+    fit: ExpertFit,  # where to begin: a fit of the bound
+    trust: float = 3.0,  # error rates of the experts are divided by it
+) -> MFState:
     "Begin at the paper's solution, with more trust in the experts."
-    up = lambda a: np.where(a >= .5, 1-(1-a)/trust, a/trust).clip(max(s.low, 1-TOP), TOP)
-    state = MFState(fit.coef, fit.intercept, up(fit.alpha), up(fit.beta), fit.R.copy(), 0.)
+    up = lambda a: np.where(a >= 0.5, 1 - (1 - a) / trust, a / trust).clip(
+        max(s.low, 1 - TOP), TOP
+    )
+    state = MFState(fit.coef, fit.intercept, up(fit.alpha), up(fit.beta), fit.R.copy(), 0.0)
     return state._replace(value=mf_value(state, X, panel, s))
 
+
 def mf_step(
-    state:MFState, X:np.ndarray, panel:Panel, s:Settings, nb:tuple, # `nb`: of `neighbours_of`
-    sweeps:int=5, steps:int=20, # E-sweeps, L-BFGS iterations
-)->MFState:
+    state: MFState,
+    X: np.ndarray,
+    panel: Panel,
+    s: Settings,
+    nb: tuple,  # `nb`: of `neighbours_of`
+    sweeps: int = 5,
+    steps: int = 20,  # E-sweeps, L-BFGS iterations
+) -> MFState:
     "One round: beliefs, accuracies, model."
     logP, R = probs(logits(X, state.coef, state.intercept))[0], state.R.copy()
     a, order = pair_weight(panel, state.alpha, state.beta)[0], np.arange(len(R))
     for _ in range(sweeps):
-        if _sweep(R, logP, *nb, a, order) < 1e-6: break
+        if _sweep(R, logP, *nb, a, order) < 1e-6:
+            break
     alpha, beta = accuracies(answer_counts(agree_prob(R, panel), panel), s.prior, s.low)
-    w = np.full(len(R), 1/panel.total)
+    w = np.full(len(R), 1 / panel.total)
+
     def f(logP, P):
         v, G = log_likelihood(logP, P, R, w)
-        if not s.mi: return v, G
+        if not s.mi:
+            return v, G
         u, H = mutual_information(logP, P)
-        return v + s.mi*u, G + s.mi*H
+        return v + s.mi * u, G + s.mi * H
+
     m = maximise(f, X, state.coef, state.intercept, s.lam, max_iter=steps, tol=s.tol)
-    new = MFState(m.coef, m.intercept, alpha, beta, R, 0.)
+    new = MFState(m.coef, m.intercept, alpha, beta, R, 0.0)
     return new._replace(value=mf_value(new, X, panel, s))
 
 # %% ../nbs/12_experts.ipynb #bd3f2a14
 def fit_marginal(
-    X:np.ndarray, panel:Panel, s:Settings, # rows of the panel
-    fit:ExpertFit, # start
-)->ExpertFit:
+    X: np.ndarray,
+    panel: Panel,
+    s: Settings,  # rows of the panel
+    fit: ExpertFit,  # start
+) -> ExpertFit:
     "Mean-field EM from one fit of the bound."
     nb, st = neighbours_of(panel), mf_init(X, panel, s, fit)
     values, gain = [st.value], np.inf
-    while gain > .1*s.tol and len(values) <= s.max_iter:
+    while gain > 0.1 * s.tol and len(values) <= s.max_iter:
         st = mf_step(st, X, panel, s, nb)
         gain = st.value - values[-1]
         values.append(st.value)
-    return ExpertFit(st.coef, st.intercept, st.alpha, st.beta, st.R, st.value, values, gain <= .1*s.tol)
+    return ExpertFit(
+        st.coef,
+        st.intercept,
+        st.alpha,
+        st.beta,
+        st.R,
+        st.value,
+        values,
+        gain <= 0.1 * s.tol,
+    )
+
 
 def distinct_fits(
-    fits:list, # of `ExpertFit`, best first
-    k:int=5, # how many
-    gap:float=1e-4, # fits whose objectives differ by less count as one
-)->list:
+    fits: list,  # of `ExpertFit`, best first
+    k: int = 5,  # how many
+    gap: float = 1e-4,  # fits whose objectives differ by less count as one
+) -> list:
     "The best `k` fits with different objectives."
     out = []
     for f in fits:
-        if len(out) < k and all(abs(f.value - g.value) > gap for g in out): out.append(f)
+        if len(out) < k and all(abs(f.value - g.value) > gap for g in out):
+            out.append(f)
     return out
 
 # %% ../nbs/12_experts.ipynb #59822e4b
 def accuracy_se(
-    gamma:np.ndarray, panel:Panel, # beliefs about pairs
-    alpha:np.ndarray, beta:np.ndarray,
-)->tuple: # standard errors, `(M,)` each; nan where nothing was said
+    gamma: np.ndarray,
+    panel: Panel,  # beliefs about pairs
+    alpha: np.ndarray,
+    beta: np.ndarray,
+) -> tuple:  # standard errors, `(M,)` each; nan where nothing was said
     "Standard errors of sensitivity and specificity from the scores of the answers."
+
     def one(g, right, wrong, acc):
-        info = (right.T@g**2)*(1-acc)**2 + (wrong.T@g**2)*acc**2
-        return np.where(info > 0, acc*(1-acc)/np.sqrt(np.where(info > 0, info, 1)), np.nan)
-    return one(gamma, panel.yes, panel.no, alpha), one(1-gamma, panel.no, panel.yes, beta)
+        info = (right.T @ g**2) * (1 - acc) ** 2 + (wrong.T @ g**2) * acc**2
+        return np.where(
+            info > 0, acc * (1 - acc) / np.sqrt(np.where(info > 0, info, 1)), np.nan
+        )
+
+    return one(gamma, panel.yes, panel.no, alpha), one(1 - gamma, panel.no, panel.yes, beta)
+
 
 def accuracy_interval(
-    counts:np.ndarray, # `(M, 2, 2)` of `answer_counts`
-    level:float=.95, # mass inside
-    prior:tuple=(1., 1.), # Beta prior
-)->np.ndarray: # `(M, 2, 2)`: [sensitivity, specificity] × [lower, upper]
+    counts: np.ndarray,  # `(M, 2, 2)` of `answer_counts`
+    level: float = 0.95,  # mass inside
+    prior: tuple = (1.0, 1.0),  # Beta prior
+) -> np.ndarray:  # `(M, 2, 2)`: [sensitivity, specificity] × [lower, upper]
     "Posterior intervals of the accuracies, given the beliefs about the pairs."
     a, b = counts[..., 0] + prior[0], counts[..., 1] + prior[1]
-    return np.stack([beta_dist.ppf(q, a, b) for q in ((1-level)/2, (1+level)/2)], axis=-1)
+    return np.stack(
+        [beta_dist.ppf(q, a, b) for q in ((1 - level) / 2, (1 + level) / 2)], axis=-1
+    )
 
 # %% ../nbs/12_experts.ipynb #6fb2411d
 def pair_posterior(
-    gamma:np.ndarray, # `(p,)` chance of agreement from the features
-    panel:Panel, alpha:np.ndarray, beta:np.ndarray,
-)->np.ndarray: # `(p,)`
+    gamma: np.ndarray,  # `(p,)` chance of agreement from the features
+    panel: Panel,
+    alpha: np.ndarray,
+    beta: np.ndarray,
+) -> np.ndarray:  # `(p,)`
     "Chance that the ends agree, after the answers about that pair."
-    return expit(logit(np.clip(gamma, 1e-12, 1-1e-12)) + pair_weight(panel, alpha, beta)[0])
+    return expit(
+        logit(np.clip(gamma, 1e-12, 1 - 1e-12)) + pair_weight(panel, alpha, beta)[0]
+    )
+
 
 def suspect_answers(
-    gamma:np.ndarray, panel:Panel, # belief about each pair
-)->tuple: # `(m, 3)` rows a, b, answer; `(m,)` expert; `(m,)` chance of being wrong
+    gamma: np.ndarray,
+    panel: Panel,  # belief about each pair
+) -> tuple:  # `(m, 3)` rows a, b, answer; `(m,)` expert; `(m,)` chance of being wrong
     "Answers that are more likely wrong than right, most suspect first."
     out = []
-    for T, v, bad in ((sp.coo_matrix(panel.yes), 1, 1-gamma), (sp.coo_matrix(panel.no), -1, gamma)):
-        keep = bad[T.row] > .5
-        out.append(np.c_[panel.rows[panel.i[T.row]], panel.rows[panel.j[T.row]], np.full(T.nnz, v), T.col, bad[T.row]][keep])
+    for T, v, bad in (
+        (sp.coo_matrix(panel.yes), 1, 1 - gamma),
+        (sp.coo_matrix(panel.no), -1, gamma),
+    ):
+        keep = bad[T.row] > 0.5
+        out.append(
+            np.c_[
+                panel.rows[panel.i[T.row]],
+                panel.rows[panel.j[T.row]],
+                np.full(T.nnz, v),
+                T.col,
+                bad[T.row],
+            ][keep]
+        )
     out = np.concatenate(out)
     out = out[np.lexsort((out[:, 3], out[:, 1], out[:, 0], -out[:, 4]))]
     return out[:, :3].astype(np.int64), out[:, 3].astype(np.int64), out[:, 4]
 
 # %% ../nbs/12_experts.ipynb #c6139889
 def labeling_counts(
-    P:np.ndarray, # `(n, K)` cluster probabilities
-    labels, # `(n,)` one partial labeling
-)->np.ndarray: # `(2, 2)`: [sensitivity, specificity] × [right, wrong]
+    P: np.ndarray,  # `(n, K)` cluster probabilities
+    labels,  # `(n,)` one partial labeling
+) -> np.ndarray:  # `(2, 2)`: [sensitivity, specificity] × [right, wrong]
     "`answer_counts` of all pairs of a partial labeling, without the pairs."
     rows, code = _labelled(labels, len(P), "labels")
     Q, t = P[rows], len(rows)
-    if t < 2: return np.zeros((2, 2))
-    inside = lambda T, own: .5*((T**2).sum() - own)
-    T, own, size = np.array([np.bincount(code, q) for q in Q.T]), (Q**2).sum(), np.bincount(code)
+    if t < 2:
+        return np.zeros((2, 2))
+    inside = lambda T, own: 0.5 * ((T**2).sum() - own)
+    T, own, size = (
+        np.array([np.bincount(code, q) for q in Q.T]),
+        (Q**2).sum(),
+        np.bincount(code),
+    )
     same, every = inside(T, own), inside(T.sum(1), own)
-    n_same, n_every = (size*(size-1)//2).sum(), t*(t-1)//2
-    return np.array([[same, every-same], [n_every-n_same-(every-same), n_same-same]])
+    n_same, n_every = (size * (size - 1) // 2).sum(), t * (t - 1) // 2
+    return np.array(
+        [[same, every - same], [n_every - n_same - (every - same), n_same - same]]
+    )
 
 # %% ../nbs/12_experts.ipynb #2d2075b8
 class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
     "Softmax clusters and the accuracy of every expert, from answers about pairs (Chang et al. 2017)."
+
     method_name, side_information = "experts", ("pairs",)
-    def __init__(self,
-        n_clusters=8, # K
+
+    def __init__(
+        self,
+        n_clusters=8,  # K
         *,
-        objective="paper", # the bound (8); "marginal": mean-field EM on the likelihood (4)
-        lam=1e-3, # λ, penalty on the squared `coef_`, per answer
-        n_init=20, # starts; the best objective is kept
-        init="mixed", # first start k-means, others random; "random": the paper's; "k-means"
-        n_refine=5, # "marginal": how many different optima of the bound go through EM
-        prior=None, # Beta `(a, b)` on accuracies, both at least 1; none: flat
-        min_accuracy=.5, # floor of accuracies; 0 admits adversaries
-        mi=0., # weight of the mutual information of section 2.1
-        max_iter=200, tol=1e-5, # iterations; gradient or gain at which to stop
-        n_jobs=None, # threads for the starts
+        objective="paper",  # the bound (8); "marginal": mean-field EM on the likelihood (4)
+        lam=1e-3,  # λ, penalty on the squared `coef_`, per answer
+        n_init=20,  # starts; the best objective is kept
+        init="mixed",  # first start k-means, others random; "random": the paper's; "k-means"
+        n_refine=5,  # "marginal": how many different optima of the bound go through EM
+        prior=None,  # Beta `(a, b)` on accuracies, both at least 1; none: flat
+        min_accuracy=0.5,  # floor of accuracies; 0 admits adversaries
+        mi=0.0,  # weight of the mutual information of section 2.1
+        max_iter=200,
+        tol=1e-5,  # iterations; gradient or gain at which to stop
+        n_jobs=None,  # threads for the starts
         random_state=None,
     ):
-        self.n_clusters, self.objective, self.lam, self.n_init, self.init, self.n_refine = n_clusters, objective, lam, n_init, init, n_refine
-        self.prior, self.min_accuracy, self.mi, self.max_iter, self.tol = prior, min_accuracy, mi, max_iter, tol
+        self.n_clusters, self.objective, self.lam, self.n_init, self.init, self.n_refine = (
+            n_clusters,
+            objective,
+            lam,
+            n_init,
+            init,
+            n_refine,
+        )
+        self.prior, self.min_accuracy, self.mi, self.max_iter, self.tol = (
+            prior,
+            min_accuracy,
+            mi,
+            max_iter,
+            tol,
+        )
         self.n_jobs, self.random_state = n_jobs, random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Cluster `X` and judge the experts; with no constraints, mutual information."
         X, c = self._validate_fit(X, constraints, sample_id)
         K, X = self._check_n_clusters(len(X)), np.ascontiguousarray(X)
-        s, seed = _settings(self), check_random_state(self.random_state).randint(2**31-1)
+        s, seed = _settings(self), check_random_state(self.random_state).randint(2**31 - 1)
         panel = make_panel(c, len(X), all_rows=s.mi > 0)
-        if not panel.total: return self._store(X, c, panel, s, _fit_plain(X, K, panel, s, seed))
+        if not panel.total:
+            return self._store(X, c, panel, s, _fit_plain(X, K, panel, s, seed))
         fits = fit_starts(X, panel, K, s, self.n_init, self.init, self.n_jobs, seed)
         if self.objective == "marginal":
-            Xt, top = np.ascontiguousarray(X[panel.rows]), distinct_fits(fits, self.n_refine)
-            with one_thread(): fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(fit_marginal)(Xt, panel, s, f) for f in top)
+            Xt, top = (
+                np.ascontiguousarray(X[panel.rows]),
+                distinct_fits(fits, self.n_refine),
+            )
+            with one_thread():
+                fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                    delayed(fit_marginal)(Xt, panel, s, f) for f in top
+                )
             fits = sorted(fits, key=lambda f: -f.value)
         return self._store(X, c, panel, s, fits[0])
 
 # %% ../nbs/12_experts.ipynb #2022a730
 def _settings(self):
     "Refuse parameters that mean nothing, and say what they mean."
-    number = lambda v: isinstance(v, (int, float, np.number)) and not isinstance(v, bool) and v == v
-    prior = (1., 1.) if self.prior is None else self.prior
-    rules = [("objective", self.objective in ("paper", "marginal"), "known are 'paper' (the bound (8)) and 'marginal' (the likelihood (4))"),
-             ("init", self.init in ("mixed", "random", "k-means"), "known are 'mixed', 'random' and 'k-means'"),
-             ("lam", number(self.lam) and self.lam >= 0, "λ is the penalty on squared coefficients; give a number of at least 0"),
-             ("mi", number(self.mi) and self.mi >= 0, "the weight of the mutual information must be at least 0"),
-             ("min_accuracy", number(self.min_accuracy) and 0 <= self.min_accuracy <= .5, "the smallest accuracy an expert may have: ½ as in the paper, 0 to admit adversaries"),
-             ("prior", np.shape(prior) == (2,) and all(number(v) and v >= 1 for v in prior), "a Beta prior (a, b) counts a-1 right and b-1 wrong answers; both must be at least 1"),
-             *((k, number(getattr(self, k)) and getattr(self, k) >= 1, "a whole number of at least 1") for k in ("n_init", "n_refine", "max_iter"))]
+    number = lambda v: (
+        isinstance(v, (int, float, np.number)) and not isinstance(v, bool) and v == v
+    )
+    prior = (1.0, 1.0) if self.prior is None else self.prior
+    rules = [
+        (
+            "objective",
+            self.objective in ("paper", "marginal"),
+            "known are 'paper' (the bound (8)) and 'marginal' (the likelihood (4))",
+        ),
+        (
+            "init",
+            self.init in ("mixed", "random", "k-means"),
+            "known are 'mixed', 'random' and 'k-means'",
+        ),
+        (
+            "lam",
+            number(self.lam) and self.lam >= 0,
+            "λ is the penalty on squared coefficients; give a number of at least 0",
+        ),
+        (
+            "mi",
+            number(self.mi) and self.mi >= 0,
+            "the weight of the mutual information must be at least 0",
+        ),
+        (
+            "min_accuracy",
+            number(self.min_accuracy) and 0 <= self.min_accuracy <= 0.5,
+            "the smallest accuracy an expert may have: ½ as in the paper, 0 to admit adversaries",
+        ),
+        (
+            "prior",
+            np.shape(prior) == (2,) and all(number(v) and v >= 1 for v in prior),
+            "a Beta prior (a, b) counts a-1 right and b-1 wrong answers; both must be at least 1",
+        ),
+        *(
+            (
+                k,
+                number(getattr(self, k)) and getattr(self, k) >= 1,
+                "a whole number of at least 1",
+            )
+            for k in ("n_init", "n_refine", "max_iter")
+        ),
+    ]
     for name, ok, why in rules:
-        if not ok: raise ValueError(f"{name}={getattr(self, name)!r}: {why}.")
-    return Settings(float(self.lam), tuple(map(float, prior)), float(self.min_accuracy), float(self.mi), int(self.max_iter), float(self.tol))
+        if not ok:
+            raise ValueError(f"{name}={getattr(self, name)!r}: {why}.")
+    return Settings(
+        float(self.lam),
+        tuple(map(float, prior)),
+        float(self.min_accuracy),
+        float(self.mi),
+        int(self.max_iter),
+        float(self.tol),
+    )
+
 
 def _fit_plain(X, K, panel, s, seed):
     "No answers: maximise the mutual information from a k-means start."
-    with one_thread(): m = maximise(mutual_information, X, *kmeans_start(X, K, max(s.lam, 1e-6), random_state=seed), s.lam, max_iter=s.max_iter, tol=s.tol)
-    half = np.full(panel.n_experts, .5)
+    with one_thread():
+        m = maximise(
+            mutual_information,
+            X,
+            *kmeans_start(X, K, max(s.lam, 1e-6), random_state=seed),
+            s.lam,
+            max_iter=s.max_iter,
+            tol=s.tol,
+        )
+    half = np.full(panel.n_experts, 0.5)
     R = probs(logits(X[panel.rows], m.coef, m.intercept))[1]
-    return ExpertFit(m.coef, m.intercept, half, half, R, m.value, m.history or [m.value], m.converged)
+    return ExpertFit(
+        m.coef, m.intercept, half, half, R, m.value, m.history or [m.value], m.converged
+    )
 
 # %% ../nbs/12_experts.ipynb #fc0c80a4
 def _store(self, X, c, panel, s, fit):
@@ -457,32 +727,59 @@ def _store(self, X, c, panel, s, fit):
     used, self.labels_ = np.unique(R.argmax(1), return_inverse=True)
     self.labels_ = self.labels_.ravel().astype(np.int64)
     self.coef_, self.intercept_, self.n_clusters_ = coef[used], b[used], len(used)
-    self.posterior_ = R[:, used]/R[:, used].sum(1, keepdims=True)
-    self.experts_, self.sensitivity_, self.specificity_ = np.array(c.experts), fit.alpha, fit.beta
+    self.posterior_ = R[:, used] / R[:, used].sum(1, keepdims=True)
+    self.experts_, self.sensitivity_, self.specificity_ = (
+        np.array(c.experts),
+        fit.alpha,
+        fit.beta,
+    )
     self.expert_weights_ = expert_weight(fit.alpha, fit.beta)
     gamma = agree_prob(R[panel.rows], panel)
-    self.sensitivity_se_, self.specificity_se_ = accuracy_se(gamma, panel, fit.alpha, fit.beta)
+    self.sensitivity_se_, self.specificity_se_ = accuracy_se(
+        gamma, panel, fit.alpha, fit.beta
+    )
     self.answer_counts_ = answer_counts(gamma, panel)
-    post = gamma if self.objective == "marginal" else pair_posterior(gamma, panel, fit.alpha, fit.beta)
+    post = (
+        gamma
+        if self.objective == "marginal"
+        else pair_posterior(gamma, panel, fit.alpha, fit.beta)
+    )
     self.suspects_, self.suspect_experts_, self.suspicion_ = suspect_answers(post, panel)
-    self.objective_history_, self.n_iter_ = list(map(float, fit.history)) or [fit.value], len(fit.history)
-    if not fit.converged: warnings.warn(f"the best start stopped at max_iter={self.max_iter} before it settled; raise max_iter or tol.", ConvergenceWarning, stacklevel=3)
+    self.objective_history_, self.n_iter_ = (
+        list(map(float, fit.history)) or [fit.value],
+        len(fit.history),
+    )
+    if not fit.converged:
+        warnings.warn(
+            f"the best start stopped at max_iter={self.max_iter} before it settled; raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     return self
 
-def _accuracy_intervals(self, level=.95):
+
+def _accuracy_intervals(self, level=0.95):
     "Posterior intervals `(M, 2, 2)`: sensitivity and specificity, lower and upper."
     check_is_fitted(self)
-    return accuracy_interval(self.answer_counts_, level, (1., 1.) if self.prior is None else self.prior)
+    return accuracy_interval(
+        self.answer_counts_, level, (1.0, 1.0) if self.prior is None else self.prior
+    )
+
 
 ExpertClustering._store, ExpertClustering.accuracy_intervals = _store, _accuracy_intervals
 
 # %% ../nbs/12_experts.ipynb #b1fa58ed
 def experts_demo(
-    a1:float=.95, a2:float=.75, a3:float=.55, # accuracies of the three experts
-    overlap:float=1., # share of the pairs that each expert answers
-    answers:int=200, # pairs in all
-    spread:float=1.2, # how much the clusters overlap
-    *, objective:str="marginal", n_init:int=4, random_state:int=0,
+    a1: float = 0.95,
+    a2: float = 0.75,
+    a3: float = 0.55,  # accuracies of the three experts
+    overlap: float = 1.0,  # share of the pairs that each expert answers
+    answers: int = 200,  # pairs in all
+    spread: float = 1.2,  # how much the clusters overlap
+    *,
+    objective: str = "marginal",
+    n_init: int = 4,
+    random_state: int = 0,
 ):
     "Recovered and true accuracies; k-means, majority vote and weights compared."
     import matplotlib.pyplot as plt
@@ -490,18 +787,38 @@ def experts_demo(
     from sklearn.metrics import normalized_mutual_info_score as nmi
     from csc_nb.datasets import toy_experts
     from csc_nb.plotting import ExpertWeightsDisplay
+
     acc = np.array([a1, a2, a3])
-    t = toy_experts(150, 3, int(answers), sensitivity=acc, overlap=overlap, spread=spread, random_state=random_state)
+    t = toy_experts(
+        150,
+        3,
+        int(answers),
+        sensitivity=acc,
+        overlap=overlap,
+        spread=spread,
+        random_state=random_state,
+    )
     c = Constraints(*t.pairs.T, t.value, expert=t.expert, n_samples=150)
-    fit = lambda c: ExpertClustering(3, objective=objective, n_init=n_init, random_state=random_state).fit(t.data, constraints=c)
+    fit = lambda c: ExpertClustering(
+        3, objective=objective, n_init=n_init, random_state=random_state
+    ).fit(t.data, constraints=c)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         est, vote = fit(c), fit(c.resolve("majority"))
-    score = {"k-means": KMeans(3, n_init=5, random_state=0).fit(t.data).labels_, "majority": vote.labels_, "weighted": est.labels_}
-    fig, (ax, bars) = plt.subplots(1, 2, figsize=(8, 3), width_ratios=(3, 2), layout="constrained")
-    ExpertWeightsDisplay.from_estimator(est, true_sensitivity=acc, true_specificity=acc, ax=ax)
+    score = {
+        "k-means": KMeans(3, n_init=5, random_state=0).fit(t.data).labels_,
+        "majority": vote.labels_,
+        "weighted": est.labels_,
+    }
+    fig, (ax, bars) = plt.subplots(
+        1, 2, figsize=(8, 3), width_ratios=(3, 2), layout="constrained"
+    )
+    ExpertWeightsDisplay.from_estimator(
+        est, true_sensitivity=acc, true_specificity=acc, ax=ax
+    )
     v = [nmi(t.target, z) for z in score.values()]
     bars.bar(list(score), v, color=["#bbbbbb", "#888888", "#1f77b4"])
-    for k, u in enumerate(v): bars.text(k, u + .02, f"{u:.2f}", ha="center")
+    for k, u in enumerate(v):
+        bars.text(k, u + 0.02, f"{u:.2f}", ha="center")
     bars.set(ylim=(0, 1.1), ylabel="NMI with the truth", title=f"{c.n_constraints} answers")
     return fig

@@ -14,26 +14,34 @@ from numba import njit
 
 # %% ../nbs/02_graph.ipynb #a06de6f8
 def edge_ends(
-    n:int, # number of nodes
-    a, # `(m,)` first ends, or `(m, 2)` edges
-    b=None, # `(m,)` second ends, when `a` holds only the first ones
-)->tuple: # two int64 arrays of length m
+    n: int,  # number of nodes
+    a,  # `(m,)` first ends, or `(m, 2)` edges
+    b=None,  # `(m,)` second ends, when `a` holds only the first ones
+) -> tuple:  # two int64 arrays of length m
     "Both ends of every edge, checked to lie in `0..n-1`."
     if b is None:
         e = np.asarray(a)
-        if e.size and (e.ndim != 2 or e.shape[1] != 2): raise ValueError(f"Edges must be an (m, 2) array of nodes, not one of shape {e.shape}.")
+        if e.size and (e.ndim != 2 or e.shape[1] != 2):
+            raise ValueError(
+                f"Edges must be an (m, 2) array of nodes, not one of shape {e.shape}."
+            )
         a, b = e.reshape(-1, 2).T
     a, b = (_as_nodes(v) for v in (a, b))
-    if len(a) != len(b): raise ValueError(f"{len(a)} first ends but {len(b)} second ends.")
+    if len(a) != len(b):
+        raise ValueError(f"{len(a)} first ends but {len(b)} second ends.")
     bad = np.flatnonzero((np.minimum(a, b) < 0) | (np.maximum(a, b) >= n))
     if len(bad):
         k = bad[0]
-        raise ValueError(f"{len(bad)} edges name nodes outside 0..{n-1}: first is edge {k}: ({a[k]}, {b[k]}). Nodes are numbered from 0.")
+        raise ValueError(
+            f"{len(bad)} edges name nodes outside 0..{n - 1}: first is edge {k}: ({a[k]}, {b[k]}). Nodes are numbered from 0."
+        )
     return a, b
+
 
 def _as_nodes(v):
     v = np.asarray(v)
-    if v.size and v.dtype.kind not in "iu": raise ValueError(f"Nodes must be integers, not {v.dtype}.")
+    if v.size and v.dtype.kind not in "iu":
+        raise ValueError(f"Nodes must be integers, not {v.dtype}.")
     return np.ascontiguousarray(v, dtype=np.int64).ravel()
 
 # %% ../nbs/02_graph.ipynb #613fbfab
@@ -45,20 +53,25 @@ def _find(parent, i):
         i = parent[i]
     return i
 
+
 @njit(cache=True)
 def _union(parent, size, i, j):
     "Join the components of `i` and `j`; False when they already were one."
     i, j = _find(parent, i), _find(parent, j)
-    if i == j: return False
-    if size[i] < size[j]: i, j = j, i
+    if i == j:
+        return False
+    if size[i] < size[j]:
+        i, j = j, i
     parent[j] = i
     size[i] += size[j]
     return True
 
+
 @njit(cache=True)
 def _union_all(parent, size, a, b):
     joined = 0
-    for e in range(len(a)): joined += _union(parent, size, a[e], b[e])
+    for e in range(len(a)):
+        joined += _union(parent, size, a[e], b[e])
     return joined
 
 # %% ../nbs/02_graph.ipynb #1c1b483f
@@ -73,143 +86,186 @@ def _renumber(x, n):
         out[i] = new[x[i]]
     return out
 
+
 @njit(cache=True)
 def _labels(parent):
     root = np.empty(len(parent), np.int64)
-    for i in range(len(parent)): root[i] = _find(parent, i)
+    for i in range(len(parent)):
+        root[i] = _find(parent, i)
     return _renumber(root, len(parent))
 
 # %% ../nbs/02_graph.ipynb #3e3382ab
 class UnionFind:
     "Components that grow while edges arrive."
-    def __init__(self,
-        n:int, # number of nodes
+
+    def __init__(
+        self,
+        n: int,  # number of nodes
     ):
-        self.parent, self.size_of_root, self.n_components = np.arange(n), np.ones(n, np.int64), n
-    def find(self, i:int)->int:
+        self.parent, self.size_of_root, self.n_components = (
+            np.arange(n),
+            np.ones(n, np.int64),
+            n,
+        )
+
+    def find(self, i: int) -> int:
         "The node that stands for the component of `i`."
         return int(_find(self.parent, i))
-    def union(self, i:int, j:int)->bool:
+
+    def union(self, i: int, j: int) -> bool:
         "Join two components; False when they already were one."
         joined = bool(_union(self.parent, self.size_of_root, i, j))
         self.n_components -= joined
         return joined
+
     def union_many(self, a, b=None):
         "Join both ends of every edge."
-        self.n_components -= int(_union_all(self.parent, self.size_of_root, *edge_ends(len(self.parent), a, b)))
+        self.n_components -= int(
+            _union_all(self.parent, self.size_of_root, *edge_ends(len(self.parent), a, b))
+        )
         return self
-    def same(self, i:int, j:int)->bool:
+
+    def same(self, i: int, j: int) -> bool:
         "Are `i` and `j` in one component?"
         return self.find(i) == self.find(j)
-    def size(self, i:int)->int:
+
+    def size(self, i: int) -> int:
         "Number of nodes in the component of `i`."
         return int(self.size_of_root[self.find(i)])
-    def labels(self)->np.ndarray:
+
+    def labels(self) -> np.ndarray:
         "Component of every node, numbered in order of first appearance."
         return _labels(self.parent)
 
 # %% ../nbs/02_graph.ipynb #a5f8a5b7
 def connected(
-    n:int, # number of nodes
-    a, # first ends, or `(m, 2)` edges
-    b=None, # second ends
-)->np.ndarray: # `(n,)` component of every node, 0..C-1 in order of first appearance
+    n: int,  # number of nodes
+    a,  # first ends, or `(m, 2)` edges
+    b=None,  # second ends
+) -> np.ndarray:  # `(n,)` component of every node, 0..C-1 in order of first appearance
     "Connected components by union-find."
     parent = np.arange(n)
     _union_all(parent, np.ones(n, np.int64), *edge_ends(n, a, b))
     return _labels(parent)
 
+
 def ml_components(
-    n:int, # number of points
-    a, # first ends of the must-links, or `(m, 2)` must-links
-    b=None, # second ends
-)->np.ndarray: # `(n,)` component of every point, 0..C-1 in order of first appearance
+    n: int,  # number of points
+    a,  # first ends of the must-links, or `(m, 2)` must-links
+    b=None,  # second ends
+) -> np.ndarray:  # `(n,)` component of every point, 0..C-1 in order of first appearance
     "Groups that the must-links put together: the must-link closure."
     return connected(n, a, b)
 
 # %% ../nbs/02_graph.ipynb #30dd4e27
 def component_cannot(
-    label:np.ndarray, # component of every point
-    cannot, # `(m, 2)` cannot-links between points
-)->tuple: # `(p, 2)` separated components u<v, sorted; `(p,)` number of cannot-links behind each
+    label: np.ndarray,  # component of every point
+    cannot,  # `(m, 2)` cannot-links between points
+) -> (
+    tuple
+):  # `(p, 2)` separated components u<v, sorted; `(p,)` number of cannot-links behind each
     "Cannot-links between components; those inside a component are left out."
     a, b = edge_ends(len(label), cannot)
     u, v = np.minimum(label[a], label[b]), np.maximum(label[a], label[b])
     C = int(label.max(initial=0)) + 1
-    key, count = np.unique((u*C + v)[u != v], return_counts=True)
-    return np.column_stack([key//C, key%C]), count
+    key, count = np.unique((u * C + v)[u != v], return_counts=True)
+    return np.column_stack([key // C, key % C]), count
 
 # %% ../nbs/02_graph.ipynb #1e10c304
 class Closure(NamedTuple):
     "All that a set of must- and cannot-links implies, without listing pairs."
-    label: np.ndarray # `(n,)` must-link component of every point
-    cannot: np.ndarray # `(p, 2)` separated components, u<v, sorted
-    n_must: int # implied pairs "same"
-    n_cannot: int # implied pairs "different"
-    inside: np.ndarray # indices of the cannot-links that contradict the must-links; they imply nothing here
+
+    label: np.ndarray  # `(n,)` must-link component of every point
+    cannot: np.ndarray  # `(p, 2)` separated components, u<v, sorted
+    n_must: int  # implied pairs "same"
+    n_cannot: int  # implied pairs "different"
+    inside: (
+        np.ndarray
+    )  # indices of the cannot-links that contradict the must-links; they imply nothing here
+
 
 def closure(
-    n:int, # number of points
-    must, # `(m, 2)` must-links
-    cannot=(), # `(m', 2)` cannot-links
-)->Closure: # components, separated components, counts
+    n: int,  # number of points
+    must,  # `(m, 2)` must-links
+    cannot=(),  # `(m', 2)` cannot-links
+) -> Closure:  # components, separated components, counts
     "Closure of the answers under the rules (2); must-links win over a cannot-link that contradicts them."
     label = ml_components(n, must)
     a, b = edge_ends(n, cannot)
     pairs, _ = component_cannot(label, np.column_stack([a, b]))
     s = np.bincount(label)
-    n_cannot = int((s[pairs[:,0]]*s[pairs[:,1]]).sum())
-    return Closure(label, pairs, int((s*(s-1)//2).sum()), n_cannot, np.flatnonzero(label[a] == label[b]))
+    n_cannot = int((s[pairs[:, 0]] * s[pairs[:, 1]]).sum())
+    return Closure(
+        label,
+        pairs,
+        int((s * (s - 1) // 2).sum()),
+        n_cannot,
+        np.flatnonzero(label[a] == label[b]),
+    )
 
 # %% ../nbs/02_graph.ipynb #44756f61
 def implied(
-    cl:Closure, # from `closure`
-    i, # point, or array of points
-    j, # point, or array of points
-)->np.ndarray: # +1 same, -1 different, 0 nothing follows
+    cl: Closure,  # from `closure`
+    i,  # point, or array of points
+    j,  # point, or array of points
+) -> np.ndarray:  # +1 same, -1 different, 0 nothing follows
     "What the answers imply about the pairs (i, j)."
     C = int(cl.label.max(initial=0)) + 1
     u, v = cl.label[i], cl.label[j]
-    known = np.append(cl.cannot[:,0]*C + cl.cannot[:,1], np.iinfo(np.int64).max)
-    key = np.minimum(u, v)*C + np.maximum(u, v)
+    known = np.append(cl.cannot[:, 0] * C + cl.cannot[:, 1], np.iinfo(np.int64).max)
+    key = np.minimum(u, v) * C + np.maximum(u, v)
     apart = known[np.searchsorted(known, key)] == key
     return np.where(u == v, 1, np.where(apart, -1, 0))
 
 # %% ../nbs/02_graph.ipynb #db6bfe69
 def iter_closure(
-    cl:Closure, # from `closure`
-): # yields `(pairs, value)`: an `(m, 2)` array i<j and +1 or -1
+    cl: Closure,  # from `closure`
+):  # yields `(pairs, value)`: an `(m, 2)` array i<j and +1 or -1
     "Implied pairs, one component or one pair of separated components at a time."
     order = np.argsort(cl.label, kind="stable")
     start = np.append(0, np.cumsum(np.bincount(cl.label)))
     for u in np.flatnonzero(np.diff(start) > 1):
-        pts = order[start[u]:start[u+1]]
+        pts = order[start[u] : start[u + 1]]
         yield pts[np.column_stack(np.triu_indices(len(pts), 1))], 1
-    for u,v in cl.cannot:
-        p, q = order[start[u]:start[u+1]], order[start[v]:start[v+1]]
-        yield np.sort(np.column_stack([np.repeat(p, len(q)), np.tile(q, len(p))]), axis=1), -1
+    for u, v in cl.cannot:
+        p, q = order[start[u] : start[u + 1]], order[start[v] : start[v + 1]]
+        yield (
+            np.sort(np.column_stack([np.repeat(p, len(q)), np.tile(q, len(p))]), axis=1),
+            -1,
+        )
+
 
 def closure_pairs(
-    cl:Closure, # from `closure`
-    max_pairs:int=10_000_000, # refuse to write out more than this
-)->tuple: # `(m, 2)` must-links and `(m', 2)` cannot-links, every one with i<j
+    cl: Closure,  # from `closure`
+    max_pairs: int = 10_000_000,  # refuse to write out more than this
+) -> tuple:  # `(m, 2)` must-links and `(m', 2)` cannot-links, every one with i<j
     "All implied pairs as two arrays."
     total = cl.n_must + cl.n_cannot
     if total > max_pairs:
-        raise ValueError(f"The closure has {total} pairs (max_pairs={max_pairs}). Use iter_closure or implied, or raise max_pairs if memory allows.")
+        raise ValueError(
+            f"The closure has {total} pairs (max_pairs={max_pairs}). Use iter_closure or implied, or raise max_pairs if memory allows."
+        )
     parts = list(iter_closure(cl))
-    pick = lambda s: np.concatenate([np.empty((0, 2), np.int64)] + [p for p,v in parts if v==s])
+    pick = lambda s: np.concatenate(
+        [np.empty((0, 2), np.int64)] + [p for p, v in parts if v == s]
+    )
     return pick(1), pick(-1)
 
 # %% ../nbs/02_graph.ipynb #98df3876
 @njit(cache=True)
 def _csr(n, a, b):
-    indptr = np.zeros(n+1, np.int64)
+    indptr = np.zeros(n + 1, np.int64)
     for e in range(len(a)):
-        indptr[a[e]+1] += 1
-        if a[e] != b[e]: indptr[b[e]+1] += 1
-    for i in range(n): indptr[i+1] += indptr[i]
-    nbr, edge, at = np.empty(indptr[n], np.int64), np.empty(indptr[n], np.int64), indptr[:-1].copy()
+        indptr[a[e] + 1] += 1
+        if a[e] != b[e]:
+            indptr[b[e] + 1] += 1
+    for i in range(n):
+        indptr[i + 1] += indptr[i]
+    nbr, edge, at = (
+        np.empty(indptr[n], np.int64),
+        np.empty(indptr[n], np.int64),
+        indptr[:-1].copy(),
+    )
     for e in range(len(a)):
         i, j = a[e], b[e]
         nbr[at[i]], edge[at[i]] = j, e
@@ -219,11 +275,12 @@ def _csr(n, a, b):
             at[j] += 1
     return indptr, nbr, edge
 
+
 def csr_adjacency(
-    n:int, # number of nodes
-    a, # first ends, or `(m, 2)` edges
-    b=None, # second ends
-)->tuple: # `indptr (n+1,)`, `nbr` neighbours, `edge` number of the edge that leads there
+    n: int,  # number of nodes
+    a,  # first ends, or `(m, 2)` edges
+    b=None,  # second ends
+) -> tuple:  # `indptr (n+1,)`, `nbr` neighbours, `edge` number of the edge that leads there
     "Neighbours of every node in compressed rows; an edge (i, i) is listed once."
     return _csr(n, *edge_ends(n, a, b))
 
@@ -233,28 +290,32 @@ def _bfs_chain(indptr, nbr, i, j):
     "Nodes of a shortest path from `i` to `j`; empty when there is none."
     n = len(indptr) - 1
     prev, queue = np.full(n, -1, np.int64), np.empty(n, np.int64)
-    prev[j], queue[0], head, tail = j, j, 0, 1          # from j, so that the path reads i → j
+    prev[j], queue[0], head, tail = j, j, 0, 1  # from j, so that the path reads i → j
     while head < tail and prev[i] < 0:
         u = queue[head]
         head += 1
-        for h in range(indptr[u], indptr[u+1]):
+        for h in range(indptr[u], indptr[u + 1]):
             if prev[nbr[h]] < 0:
                 prev[nbr[h]], queue[tail] = u, nbr[h]
                 tail += 1
-    if prev[i] < 0: return queue[:0]
+    if prev[i] < 0:
+        return queue[:0]
     k = 0
     queue[0] = i
     while queue[k] != j:
-        queue[k+1] = prev[queue[k]]
+        queue[k + 1] = prev[queue[k]]
         k += 1
-    return queue[:k+1]
+    return queue[: k + 1]
+
 
 def shortest_chain(
-    n:int, # number of points
-    must, # `(m, 2)` must-links
-    i:int, # first point
-    j:int, # last point
-)->list: # points from i to j, neighbours joined by a must-link; empty when nothing joins them
+    n: int,  # number of points
+    must,  # `(m, 2)` must-links
+    i: int,  # first point
+    j: int,  # last point
+) -> (
+    list
+):  # points from i to j, neighbours joined by a must-link; empty when nothing joins them
     "A shortest chain of must-links from `i` to `j` (breadth-first search)."
     edge_ends(n, [i], [j])
     indptr, nbr, _ = csr_adjacency(n, must)
@@ -263,17 +324,19 @@ def shortest_chain(
 # %% ../nbs/02_graph.ipynb #48eb03fb
 class Contradictions(NamedTuple):
     "Cannot-links inside a must-link component, with evidence."
-    index: np.ndarray # positions of the offenders in `cannot`
-    count: int # how many
-    chains: list # for the first offenders: the shortest chain of must-links that joins the ends
-    label: np.ndarray # `(n,)` must-link component of every point
+
+    index: np.ndarray  # positions of the offenders in `cannot`
+    count: int  # how many
+    chains: list  # for the first offenders: the shortest chain of must-links that joins the ends
+    label: np.ndarray  # `(n,)` must-link component of every point
+
 
 def contradictions(
-    n:int, # number of points
-    must, # `(m, 2)` must-links
-    cannot, # `(m', 2)` cannot-links
-    n_chains:int=1, # for how many offenders to search a chain
-)->Contradictions: # which cannot-links, how many, and why
+    n: int,  # number of points
+    must,  # `(m, 2)` must-links
+    cannot,  # `(m', 2)` cannot-links
+    n_chains: int = 1,  # for how many offenders to search a chain
+) -> Contradictions:  # which cannot-links, how many, and why
     "Find cannot-links that the must-links contradict (Prop. 1 of paper 002)."
     label = ml_components(n, must)
     a, b = edge_ends(n, cannot)
@@ -286,43 +349,61 @@ def contradictions(
 
 # %% ../nbs/02_graph.ipynb #26f7aa32
 def explain_chain(
-    chain, # points, as from `shortest_chain`
-    names=None, # what to call the points; their numbers if None
-)->str: # one sentence
+    chain,  # points, as from `shortest_chain`
+    names=None,  # what to call the points; their numbers if None
+) -> str:  # one sentence
     "A contradiction in words: the cannot-link and the chain that joins its ends."
     name = [str(p if names is None else names[p]) for p in chain]
-    if len(chain) == 1: return f"{name[0]} ≠ {name[0]}: a point cannot differ from itself"
-    return f"{name[0]} ≠ {name[-1]}, but " + ", ".join(f"{p} = {q}" for p,q in zip(name, name[1:]))
+    if len(chain) == 1:
+        return f"{name[0]} ≠ {name[0]}: a point cannot differ from itself"
+    return f"{name[0]} ≠ {name[-1]}, but " + ", ".join(
+        f"{p} = {q}" for p, q in zip(name, name[1:])
+    )
 
 # %% ../nbs/02_graph.ipynb #6769d574
 @njit(cache=True)
 def _blocks(indptr, nbr, edge, m):
     "Block of every edge; -1 for edges (i, i)."
     n = len(indptr) - 1
-    block, came, num, low = np.full(m, -1, np.int64), np.full(n, -1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64)
-    at, path, stack, top, t, B = indptr[:-1].copy(), np.empty(n, np.int64), np.empty(m, np.int64), 0, 0, 0
+    block, came, num, low = (
+        np.full(m, -1, np.int64),
+        np.full(n, -1, np.int64),
+        np.zeros(n, np.int64),
+        np.zeros(n, np.int64),
+    )
+    at, path, stack, top, t, B = (
+        indptr[:-1].copy(),
+        np.empty(n, np.int64),
+        np.empty(m, np.int64),
+        0,
+        0,
+        0,
+    )
     for root in range(n):
-        if num[root]: continue
+        if num[root]:
+            continue
         t += 1
         num[root], low[root], path[0], d = t, t, root, 1
         while d:
-            u = path[d-1]
-            if at[u] < indptr[u+1]:                      # next edge of u
+            u = path[d - 1]
+            if at[u] < indptr[u + 1]:  # next edge of u
                 v, e = nbr[at[u]], edge[at[u]]
                 at[u] += 1
-                if v == u or e == came[u]: continue
-                if num[v] == 0:                          # go down
+                if v == u or e == came[u]:
+                    continue
+                if num[v] == 0:  # go down
                     t += 1
                     num[v], low[v], came[v], path[d] = t, t, e, v
                     stack[top] = e
-                    top, d = top+1, d+1
-                elif num[v] < num[u]:                    # an edge back up
+                    top, d = top + 1, d + 1
+                elif num[v] < num[u]:  # an edge back up
                     stack[top], low[u] = e, min(low[u], num[v])
                     top += 1
-            else:                                        # u is done: go up
+            else:  # u is done: go up
                 d -= 1
-                if d == 0: continue
-                p = path[d-1]
+                if d == 0:
+                    continue
+                p = path[d - 1]
                 low[p] = min(low[p], low[u])
                 if low[u] >= num[p]:
                     while block[came[u]] < 0:
@@ -333,10 +414,10 @@ def _blocks(indptr, nbr, edge, m):
 
 # %% ../nbs/02_graph.ipynb #130e3ffb
 def blocks(
-    n:int, # number of nodes
-    a, # first ends, or `(m, 2)` edges
-    b=None, # second ends
-)->np.ndarray: # `(m,)` block of every edge, 0..B-1 in order of first appearance
+    n: int,  # number of nodes
+    a,  # first ends, or `(m, 2)` edges
+    b=None,  # second ends
+) -> np.ndarray:  # `(m,)` block of every edge, 0..B-1 in order of first appearance
     "Biconnected blocks; a pair asked twice is a cycle of two edges, an edge (i, i) a block of its own."
     a, b = edge_ends(n, a, b)
     block = _blocks(*_csr(n, a, b), len(a))
@@ -344,11 +425,12 @@ def blocks(
     block[loop] = block.max(initial=-1) + 1 + np.arange(len(loop))
     return _renumber(block, len(a))
 
+
 def bridges(
-    n:int, # number of nodes
-    a, # first ends, or `(m, 2)` edges
-    b=None, # second ends
-)->np.ndarray: # edge numbers
+    n: int,  # number of nodes
+    a,  # first ends, or `(m, 2)` edges
+    b=None,  # second ends
+) -> np.ndarray:  # edge numbers
     "Edges on no cycle: answers that no other answer can check."
     a, b = edge_ends(n, a, b)
     block = blocks(n, a, b)
@@ -358,27 +440,31 @@ def bridges(
 @njit(cache=True)
 def _colour(indptr, nbr, order):
     n = len(indptr) - 1
-    colour, used = np.full(n, -1, np.int64), np.full(n+1, -1, np.int64)
+    colour, used = np.full(n, -1, np.int64), np.full(n + 1, -1, np.int64)
     for u in order:
-        for h in range(indptr[u], indptr[u+1]):
-            if colour[nbr[h]] >= 0: used[colour[nbr[h]]] = u
+        for h in range(indptr[u], indptr[u + 1]):
+            if colour[nbr[h]] >= 0:
+                used[colour[nbr[h]]] = u
         k = 0
-        while used[k] == u: k += 1
+        while used[k] == u:
+            k += 1
         colour[u] = k
     return colour
 
+
 def greedy_colouring(
-    n:int, # number of nodes
-    a, # first ends, or `(m, 2)` edges
-    b=None, # second ends
-)->np.ndarray: # `(n,)` colour of every node, 0..k-1; nodes joined by an edge differ
+    n: int,  # number of nodes
+    a,  # first ends, or `(m, 2)` edges
+    b=None,  # second ends
+) -> np.ndarray:  # `(n,)` colour of every node, 0..k-1; nodes joined by an edge differ
     "Greedy colouring, nodes by falling degree; edges (i, i) are ignored."
     indptr, nbr, _ = csr_adjacency(n, a, b)
     return _colour(indptr, nbr, np.argsort(-np.diff(indptr), kind="stable"))
 
+
 def colour_classes(
-    colour:np.ndarray, # `(n,)` colour of every node
-)->list: # one array of nodes per colour
+    colour: np.ndarray,  # `(n,)` colour of every node
+) -> list:  # one array of nodes per colour
     "Nodes of each colour, in increasing order."
     order = np.argsort(colour, kind="stable")
     return np.split(order, np.cumsum(np.bincount(colour))[:-1]) if len(colour) else []

@@ -27,64 +27,91 @@ from .softmax import fit_logistic
 
 # %% ../nbs/18_hierarchy.ipynb #0c6e217a
 def topological(
-    parents, # `(K,)` parent of each label, −1 under the root
-)->np.ndarray: # labels, every parent before its children
+    parents,  # `(K,)` parent of each label, −1 under the root
+) -> np.ndarray:  # labels, every parent before its children
     "An order in which parents come first (breadth first)."
     parents = np.asarray(parents)
     order = list(np.flatnonzero(parents < 0))
-    for p in order: order += np.flatnonzero(parents == p).tolist()
-    if len(order) < len(parents): raise ValueError(f"{len(parents)-len(order)} labels hang on a cycle of parents: first is label {min(set(range(len(parents))) - set(order))}.")
+    for p in order:
+        order += np.flatnonzero(parents == p).tolist()
+    if len(order) < len(parents):
+        raise ValueError(
+            f"{len(parents) - len(order)} labels hang on a cycle of parents: first is label {min(set(range(len(parents))) - set(order))}."
+        )
     return np.array(order, dtype=np.int64)
 
+
 def ancestors(
-    parents, # `(K,)`
-)->np.ndarray: # `(K, K)` bool, `[a, c]`: is a above c?
+    parents,  # `(K,)`
+) -> np.ndarray:  # `(K, K)` bool, `[a, c]`: is a above c?
     "All pairs (ancestor, descendant)."
-    A = np.zeros((len(parents),)*2, dtype=bool)
+    A = np.zeros((len(parents),) * 2, dtype=bool)
     for c in topological(parents):
-        if parents[c] >= 0: A[:, c] = A[:, parents[c]]; A[parents[c], c] = True
+        if parents[c] >= 0:
+            A[:, c] = A[:, parents[c]]
+            A[parents[c], c] = True
     return A
 
+
 def tree_rf(
-    true, found, # `(K,)` parents, −1 under the dummy root
-    directed:bool=True, # does parent → child differ from child → parent?
-)->int: # 0, 2, …, 2K
+    true,
+    found,  # `(K,)` parents, −1 under the dummy root
+    directed: bool = True,  # does parent → child differ from child → parent?
+) -> int:  # 0, 2, …, 2K
     "Edges in exactly one of two label trees, dummy root included (the thesis' RF)."
-    return edge_rf(*(np.r_[-1, np.asarray(t)+1] for t in (true, found)), directed=directed)
+    return edge_rf(
+        *(np.r_[-1, np.asarray(t) + 1] for t in (true, found)), directed=directed
+    )
 
 # %% ../nbs/18_hierarchy.ipynb #ef4e211d
 class Posterior(NamedTuple):
     "What the E-step returns for rows i and labels c."
-    loglik:np.ndarray # `(n,)` log P(z_i | x_i)
-    m:np.ndarray # `(n, K)` Q(y_c = 1)
-    r0:np.ndarray # `(n, K)` Q(y_c = 1 | parent off)
-    r1:np.ndarray # `(n, K)` Q(y_c = 1 | parent on)
+
+    loglik: np.ndarray  # `(n,)` log P(z_i | x_i)
+    m: np.ndarray  # `(n, K)` Q(y_c = 1)
+    r0: np.ndarray  # `(n, K)` Q(y_c = 1 | parent off)
+    r1: np.ndarray  # `(n, K)` Q(y_c = 1 | parent on)
+
 
 def posterior(
-    F:np.ndarray, # `(n, K)` logits of the node models
-    Z:np.ndarray, # `(n, K)` recorded labels, 0/1
-    parents:np.ndarray, alpha, eps:float, # tree, missing rate (number or one per label), relaxation ε
-)->Posterior:
+    F: np.ndarray,  # `(n, K)` logits of the node models
+    Z: np.ndarray,  # `(n, K)` recorded labels, 0/1
+    parents: np.ndarray,
+    alpha,
+    eps: float,  # tree, missing rate (number or one per label), relaxation ε
+) -> Posterior:
     "Upward and downward pass on the tree, eq. (5.4)."
     K, order = len(parents), topological(parents)
     alpha, s = np.broadcast_to(alpha, K), expit(F)
-    b0, b1 = np.where(Z, 0., 1.), np.where(Z, 1-alpha, alpha)       # Table 5.1(b)
+    b0, b1 = np.where(Z, 0.0, 1.0), np.where(Z, 1 - alpha, alpha)  # Table 5.1(b)
     r0, r1, m, ll = np.zeros_like(F), np.zeros_like(F), np.zeros_like(F), np.zeros(len(F))
     for c in order[::-1]:
-        p, M0, M1 = parents[c], (1-eps)*b0[:, c] + eps*b1[:, c], (1-s[:, c])*b0[:, c] + s[:, c]*b1[:, c]
-        r0[:, c], r1[:, c] = eps*b1[:, c]/np.where(M0 > 0, M0, 1), s[:, c]*b1[:, c]/np.where(M1 > 0, M1, 1)
-        if p >= 0: b0[:, p] *= M0; b1[:, p] *= M1
-        else: ll += np.log(M1)
+        p, M0, M1 = (
+            parents[c],
+            (1 - eps) * b0[:, c] + eps * b1[:, c],
+            (1 - s[:, c]) * b0[:, c] + s[:, c] * b1[:, c],
+        )
+        r0[:, c], r1[:, c] = (
+            eps * b1[:, c] / np.where(M0 > 0, M0, 1),
+            s[:, c] * b1[:, c] / np.where(M1 > 0, M1, 1),
+        )
+        if p >= 0:
+            b0[:, p] *= M0
+            b1[:, p] *= M1
+        else:
+            ll += np.log(M1)
     for c in order:
         p = parents[c]
-        m[:, c] = r1[:, c] if p < 0 else r1[:, c]*m[:, p] + r0[:, c]*(1-m[:, p])
+        m[:, c] = r1[:, c] if p < 0 else r1[:, c] * m[:, p] + r0[:, c] * (1 - m[:, p])
     return Posterior(ll, m, r0, r1)
 
 # %% ../nbs/18_hierarchy.ipynb #3a398346
 @njit(cache=True)
 def _logadd(a, b):
-    if a < b: a, b = b, a
-    return a if b == -np.inf else a + np.log1p(np.exp(b-a))
+    if a < b:
+        a, b = b, a
+    return a if b == -np.inf else a + np.log1p(np.exp(b - a))
+
 
 @njit(cache=True)
 def _posterior(F, Z, parents, order, alpha, eps):
@@ -93,41 +120,57 @@ def _posterior(F, Z, parents, order, alpha, eps):
     leps, l1eps = np.log(eps), np.log1p(-eps)
     la, l1a, up0, up1 = np.log(alpha), np.log1p(-alpha), np.empty(K), np.empty(K)
     for i in range(n):
-        up0[:] = 0.; up1[:] = 0.
-        for t in range(K-1, -1, -1):
-            c = order[t]; p = parents[c]; f = F[i, c]
+        up0[:] = 0.0
+        up1[:] = 0.0
+        for t in range(K - 1, -1, -1):
+            c = order[t]
+            p = parents[c]
+            f = F[i, c]
             ls = -np.log1p(np.exp(-f)) if f > 0 else f - np.log1p(np.exp(f))
             b0 = -np.inf if Z[i, c] else up0[c]
             b1 = up1[c] + (l1a[c] if Z[i, c] else la[c])
-            M1, M0 = _logadd(ls-f+b0, ls+b1), _logadd(l1eps+b0, leps+b1)
-            r1[i, c] = np.exp(ls+b1-M1) if M1 > -np.inf else 0.
-            r0[i, c] = np.exp(leps+b1-M0) if M0 > -np.inf else 0.
-            if p < 0: ll[i] += M1
-            else: up0[p] += M0; up1[p] += M1
+            M1, M0 = _logadd(ls - f + b0, ls + b1), _logadd(l1eps + b0, leps + b1)
+            r1[i, c] = np.exp(ls + b1 - M1) if M1 > -np.inf else 0.0
+            r0[i, c] = np.exp(leps + b1 - M0) if M0 > -np.inf else 0.0
+            if p < 0:
+                ll[i] += M1
+            else:
+                up0[p] += M0
+                up1[p] += M1
         for t in range(K):
-            c = order[t]; p = parents[c]
-            m[i, c] = r1[i, c] if p < 0 else r1[i, c]*m[i, p] + r0[i, c]*(1-m[i, p])
+            c = order[t]
+            p = parents[c]
+            m[i, c] = r1[i, c] if p < 0 else r1[i, c] * m[i, p] + r0[i, c] * (1 - m[i, p])
     return ll, m, r0, r1
 
-def e_step(F, Z, parents, alpha, eps)->Posterior:
+
+def e_step(F, Z, parents, alpha, eps) -> Posterior:
     "`posterior` by a kernel that works with logarithms (no underflow with many labels)."
     parents = np.asarray(parents, dtype=np.int64)
     with np.errstate(divide="ignore"):
-        return Posterior(*_posterior(np.ascontiguousarray(F, dtype=np.float64), np.ascontiguousarray(Z, dtype=np.int8), parents, topological(parents),
-                                     np.broadcast_to(np.asarray(alpha, float), len(parents)).copy(), float(eps)))
+        return Posterior(
+            *_posterior(
+                np.ascontiguousarray(F, dtype=np.float64),
+                np.ascontiguousarray(Z, dtype=np.int8),
+                parents,
+                topological(parents),
+                np.broadcast_to(np.asarray(alpha, float), len(parents)).copy(),
+                float(eps),
+            )
+        )
 
 # %% ../nbs/18_hierarchy.ipynb #1085d32f
 def pair_posterior(
-    q:Posterior, # of the E-step
-    parents:np.ndarray, # the tree it was computed on
-)->np.ndarray: # `(n, K, K)` Q(y_k = 1, y_c = 1)
+    q: Posterior,  # of the E-step
+    parents: np.ndarray,  # the tree it was computed on
+) -> np.ndarray:  # `(n, K, K)` Q(y_k = 1, y_c = 1)
     "All pair posteriors, eq. (5.5) without its division."
     order, J = topological(parents), np.empty((*q.m.shape, q.m.shape[1]))
     for t, c in enumerate(order):
         p, k = parents[c], order[:t]
         Jkp = q.m[:, k] if p < 0 else J[:, k, p]
         r0 = 0 if p < 0 else q.r0[:, [c]]
-        J[:, k, c] = J[:, c, k] = q.r1[:, [c]]*Jkp + r0*(q.m[:, k] - Jkp)
+        J[:, k, c] = J[:, c, k] = q.r1[:, [c]] * Jkp + r0 * (q.m[:, k] - Jkp)
         J[:, c, c] = q.m[:, c]
     return J
 
@@ -136,26 +179,38 @@ def pair_posterior(
 def _row_pairs(J, m, r0, r1, parents, order):
     "Pair posteriors of one row, into the K×K buffer `J`."
     for t in range(len(order)):
-        c = order[t]; p = parents[c]
+        c = order[t]
+        p = parents[c]
         for s in range(t):
             k = order[s]
-            v = r1[c]*m[k] if p < 0 else r1[c]*J[k, p] + r0[c]*(m[k] - J[k, p])
-            J[k, c] = v; J[c, k] = v
+            v = r1[c] * m[k] if p < 0 else r1[c] * J[k, p] + r0[c] * (m[k] - J[k, p])
+            J[k, c] = v
+            J[c, k] = v
         J[c, c] = m[c]
+
 
 @njit(cache=True)
 def _pairs_at(m, r0, r1, parents, order, P, C):
     "on = Q(y_p=1, y_c=1), off = Q(y_p=1, y_c=0) of chosen edges (p = −1: the root), and sums of Q01, Q00."
-    n, K = m.shape; T = len(P)
-    on, off, s01, s00, J = np.empty((n, T)), np.empty((n, T)), np.zeros(T), np.zeros(T), np.empty((K, K))
+    n, K = m.shape
+    T = len(P)
+    on, off, s01, s00, J = (
+        np.empty((n, T)),
+        np.empty((n, T)),
+        np.zeros(T),
+        np.zeros(T),
+        np.empty((K, K)),
+    )
     for i in range(n):
         _row_pairs(J, m[i], r0[i], r1[i], parents, order)
         for t in range(T):
             p, c = P[t], C[t]
-            mp = 1. if p < 0 else m[i, p]
+            mp = 1.0 if p < 0 else m[i, p]
             j = m[i, c] if p < 0 else min(J[p, c], mp)
-            on[i, t] = j; off[i, t] = max(mp - j, 0.)
-            s01[t] += max(m[i, c] - j, 0.); s00[t] += max(1 - mp - m[i, c] + j, 0.)
+            on[i, t] = j
+            off[i, t] = max(mp - j, 0.0)
+            s01[t] += max(m[i, c] - j, 0.0)
+            s00[t] += max(1 - mp - m[i, c] + j, 0.0)
     return on, off, s01, s00
 
 # %% ../nbs/18_hierarchy.ipynb #b1a00008
@@ -163,268 +218,412 @@ def _pairs_at(m, r0, r1, parents, order, P, C):
 def _fixed_weights(m, r0, r1, parents, order, F, eps):
     "Edge weights (5.9) with given node models; last row is the root."
     n, K = m.shape
-    w, J, leps, l1eps = np.zeros((K+1, K)), np.empty((K, K)), np.log(eps), np.log1p(-eps)
+    w, J, leps, l1eps = np.zeros((K + 1, K)), np.empty((K, K)), np.log(eps), np.log1p(-eps)
     for i in range(n):
         _row_pairs(J, m[i], r0[i], r1[i], parents, order)
         for c in range(K):
-            f = F[i, c]; ls = -np.log1p(np.exp(-f)) if f > 0 else f - np.log1p(np.exp(f))
+            f = F[i, c]
+            ls = -np.log1p(np.exp(-f)) if f > 0 else f - np.log1p(np.exp(f))
             for p in range(K):
                 j = J[p, c]
-                w[p, c] += j*ls + max(m[i, p]-j, 0.)*(ls-f) + max(m[i, c]-j, 0.)*leps + max(1-m[i, p]-m[i, c]+j, 0.)*l1eps
-            w[K, c] += m[i, c]*ls + (1-m[i, c])*(ls-f)
+                w[p, c] += (
+                    j * ls
+                    + max(m[i, p] - j, 0.0) * (ls - f)
+                    + max(m[i, c] - j, 0.0) * leps
+                    + max(1 - m[i, p] - m[i, c] + j, 0.0) * l1eps
+                )
+            w[K, c] += m[i, c] * ls + (1 - m[i, c]) * (ls - f)
     return w
 
 # %% ../nbs/18_hierarchy.ipynb #dc48b879
 def update_alpha(
-    Z:np.ndarray, m:np.ndarray, # recorded labels, Q(y=1)
-    per_label:bool=False, # one rate per label?
-)->np.ndarray: # `(K,)`
+    Z: np.ndarray,
+    m: np.ndarray,  # recorded labels, Q(y=1)
+    per_label: bool = False,  # one rate per label?
+) -> np.ndarray:  # `(K,)`
     "Missing rate, eq. (5.7), dummy root left out."
     z, q = (Z.sum(0), m.sum(0)) if per_label else (Z.sum(), m.sum())
-    a = 1 - z/np.maximum(q, 1e-300)
-    return np.broadcast_to(np.clip(np.where(q > 0, a, 0.), 0, 1-1e-9), Z.shape[1]).copy()
+    a = 1 - z / np.maximum(q, 1e-300)
+    return np.broadcast_to(np.clip(np.where(q > 0, a, 0.0), 0, 1 - 1e-9), Z.shape[1]).copy()
 
 # %% ../nbs/18_hierarchy.ipynb #9642a418
 def profile_edges(
-    X:np.ndarray, q:Posterior, parents:np.ndarray, # features, E-step, the tree it was computed on
-    edges:np.ndarray, # `(T, 2)` candidate edges (p, c); p = −1 is the root
-    lam:float, eps:float, # penalty λ, relaxation ε
-    start:tuple=None, # `(coef (T, d), intercept (T,))`
-    block:int=256, **solver, # edges at a time; to `fit_logistic`
-)->tuple: # weights `(T,)`, coef `(T, d)`, intercept `(T,)`
+    X: np.ndarray,
+    q: Posterior,
+    parents: np.ndarray,  # features, E-step, the tree it was computed on
+    edges: np.ndarray,  # `(T, 2)` candidate edges (p, c); p = −1 is the root
+    lam: float,
+    eps: float,  # penalty λ, relaxation ε
+    start: tuple = None,  # `(coef (T, d), intercept (T,))`
+    block: int = 256,
+    **solver,  # edges at a time; to `fit_logistic`
+) -> tuple:  # weights `(T,)`, coef `(T, d)`, intercept `(T,)`
     "Profile weight of every candidate edge: its own best node model."
     T, d, order = len(edges), X.shape[1], topological(parents)
     w, coef, b = np.empty(T), np.empty((T, d)), np.empty(T)
     for t in range(0, T, block):
-        e = slice(t, t+block)
-        on, off, s01, s00 = _pairs_at(q.m, q.r0, q.r1, np.asarray(parents, dtype=np.int64), order, *np.ascontiguousarray(edges[e].T, dtype=np.int64))
-        fit = fit_logistic(X, on, off, lam/(2*d), start=None if start is None else (start[0][e], start[1][e]), **solver)
-        w[e], coef[e], b[e] = fit.value + s01*np.log(eps) + s00*np.log1p(-eps), fit.coef, fit.intercept
+        e = slice(t, t + block)
+        on, off, s01, s00 = _pairs_at(
+            q.m,
+            q.r0,
+            q.r1,
+            np.asarray(parents, dtype=np.int64),
+            order,
+            *np.ascontiguousarray(edges[e].T, dtype=np.int64),
+        )
+        fit = fit_logistic(
+            X,
+            on,
+            off,
+            lam / (2 * d),
+            start=None if start is None else (start[0][e], start[1][e]),
+            **solver,
+        )
+        w[e], coef[e], b[e] = (
+            fit.value + s01 * np.log(eps) + s00 * np.log1p(-eps),
+            fit.coef,
+            fit.intercept,
+        )
     return w, coef, b
 
 # %% ../nbs/18_hierarchy.ipynb #4067f468
 def _cycle(up, root):
     "Nodes of a cycle of `up`, or None."
-    state = np.zeros(len(up), dtype=int); state[root] = 2
+    state = np.zeros(len(up), dtype=int)
+    state[root] = 2
     for v in range(len(up)):
         path = []
-        while state[v] == 0: state[v] = 1; path.append(v); v = up[v]
-        if state[v] == 1: return np.array(path[path.index(v):])
+        while state[v] == 0:
+            state[v] = 1
+            path.append(v)
+            v = up[v]
+        if state[v] == 1:
+            return np.array(path[path.index(v) :])
         state[path] = 2
 
+
 def _edmonds(W, root):
-    W = W.copy(); W[:, root] = -np.inf; np.fill_diagonal(W, -np.inf)
-    up = W.argmax(0); up[root] = -1
+    W = W.copy()
+    W[:, root] = -np.inf
+    np.fill_diagonal(W, -np.inf)
+    up = W.argmax(0)
+    up[root] = -1
     cyc = _cycle(up, root)
-    if cyc is None: return up
+    if cyc is None:
+        return up
     rest = np.setdiff1d(np.arange(len(W)), cyc)
-    into = W[np.ix_(rest, cyc)] - W[up[cyc], cyc]                    # price of entering the cycle at each of its nodes
+    into = (
+        W[np.ix_(rest, cyc)] - W[up[cyc], cyc]
+    )  # price of entering the cycle at each of its nodes
     out = W[np.ix_(cyc, rest)]
-    n = len(rest); V = np.full((n+1, n+1), -np.inf)
-    V[:n, :n] = W[np.ix_(rest, rest)]; V[:n, n] = into.max(1); V[n, :n] = out.max(0)
+    n = len(rest)
+    V = np.full((n + 1, n + 1), -np.inf)
+    V[:n, :n] = W[np.ix_(rest, rest)]
+    V[:n, n] = into.max(1)
+    V[n, :n] = out.max(0)
     sub, res = _edmonds(V, int(np.searchsorted(rest, root))), up.copy()
     for j, c in enumerate(rest):
-        if c != root: res[c] = cyc[out[:, j].argmax()] if sub[j] == n else rest[sub[j]]
+        if c != root:
+            res[c] = cyc[out[:, j].argmax()] if sub[j] == n else rest[sub[j]]
     enter = into[sub[n]].argmax()
     res[cyc[enter]] = rest[sub[n]]
     return res
 
+
 def max_arborescence(
-    weight:np.ndarray, # `(K+1, K)` weight of edge p → c; the last row is the root; −inf: not allowed
-)->np.ndarray: # `(K,)` parents, −1 under the root
+    weight: np.ndarray,  # `(K+1, K)` weight of edge p → c; the last row is the root; −inf: not allowed
+) -> np.ndarray:  # `(K,)` parents, −1 under the root
     "The heaviest tree below the root (Chu–Liu, Edmonds), O(K³)."
     K = weight.shape[1]
-    up = _edmonds(np.c_[weight, np.full(K+1, -np.inf)], K)[:K]
+    up = _edmonds(np.c_[weight, np.full(K + 1, -np.inf)], K)[:K]
     return np.where(up == K, -1, up)
 
 # %% ../nbs/18_hierarchy.ipynb #56c4be4b
 class State(NamedTuple):
     "Everything EM changes."
-    parents:np.ndarray # `(K,)`
-    alpha:np.ndarray # `(K,)`
-    coef:np.ndarray # `(K, d)`
-    intercept:np.ndarray # `(K,)`
-    eps:float # relaxation
-    edges:np.ndarray # `(T, 2)` candidate edges
-    warm:tuple # their node models so far, `(coef (T, d), intercept (T,))`
+
+    parents: np.ndarray  # `(K,)`
+    alpha: np.ndarray  # `(K,)`
+    coef: np.ndarray  # `(K, d)`
+    intercept: np.ndarray  # `(K,)`
+    eps: float  # relaxation
+    edges: np.ndarray  # `(T, 2)` candidate edges
+    warm: tuple  # their node models so far, `(coef (T, d), intercept (T,))`
+
 
 class Rules(NamedTuple):
     "Everything EM keeps."
-    lam:float # penalty λ of (5.2)
-    m_step:str="exact" # or "alternate"
-    learn_tree:bool=True # False: the tree is given
-    alpha:object="em" # "em": eq. (5.7); "fixed": stays
-    per_label:bool=False
-    decay:float=.98 # factor of ε per iteration
-    solver:dict={} # to `fit_logistic`
+
+    lam: float  # penalty λ of (5.2)
+    m_step: str = "exact"  # or "alternate"
+    learn_tree: bool = True  # False: the tree is given
+    alpha: object = "em"  # "em": eq. (5.7); "fixed": stays
+    per_label: bool = False
+    decay: float = 0.98  # factor of ε per iteration
+    solver: dict = {}  # to `fit_logistic`
+
 
 def closure(Z, parents):
     "Recorded labels with all their ancestors."
     Y = np.array(Z, dtype=np.float64)
     for c in topological(parents)[::-1]:
-        if parents[c] >= 0: Y[:, parents[c]] = np.maximum(Y[:, parents[c]], Y[:, c])
+        if parents[c] >= 0:
+            Y[:, parents[c]] = np.maximum(Y[:, parents[c]], Y[:, c])
     return Y
 
+
 def candidate_edges(
-    Z:np.ndarray, # `(n, K)`
-    n_candidates:int=None, # parents tried per label, by P(z_p | z_c); None: all
-    parents:np.ndarray=None, # a tree whose edges are included
-)->np.ndarray: # `(T, 2)`
+    Z: np.ndarray,  # `(n, K)`
+    n_candidates: int = None,  # parents tried per label, by P(z_p | z_c); None: all
+    parents: np.ndarray = None,  # a tree whose edges are included
+) -> np.ndarray:  # `(T, 2)`
     "Edges whose profile weight is computed; the root is always among the parents."
-    K, A = Z.shape[1], cooccurrence(Z); np.fill_diagonal(A, -1)
-    r = K-1 if n_candidates is None else min(n_candidates, K-1)
-    keep = {(-1, c) for c in range(K)} | {(int(p), c) for c in range(K) for p in np.argsort(-A[:, c], kind="stable")[:r]}
-    if parents is not None: keep |= {(int(p), c) for c, p in enumerate(parents)}
+    K, A = Z.shape[1], cooccurrence(Z)
+    np.fill_diagonal(A, -1)
+    r = K - 1 if n_candidates is None else min(n_candidates, K - 1)
+    keep = {(-1, c) for c in range(K)} | {
+        (int(p), c) for c in range(K) for p in np.argsort(-A[:, c], kind="stable")[:r]
+    }
+    if parents is not None:
+        keep |= {(int(p), c) for c, p in enumerate(parents)}
     return np.array(sorted(keep, key=lambda e: (e[1], e[0])))
 
 # %% ../nbs/18_hierarchy.ipynb #a2bb7568
 def init_state(
-    X:np.ndarray, Z:np.ndarray, # features, recorded labels
-    parents:np.ndarray, alpha, # tree and missing rate to start from
-    eps:float, rules:Rules, # ε, and what stays fixed
-    n_candidates:int=None, # see `candidate_edges`
-)->State:
+    X: np.ndarray,
+    Z: np.ndarray,  # features, recorded labels
+    parents: np.ndarray,
+    alpha,  # tree and missing rate to start from
+    eps: float,
+    rules: Rules,  # ε, and what stays fixed
+    n_candidates: int = None,  # see `candidate_edges`
+) -> State:
     "Node models fitted to the closure of the recorded labels under a tree."
     parents, Y = np.asarray(parents, dtype=np.int64), closure(Z, parents)
-    P = np.where((parents >= 0)[None], Y[:, parents], 1.)
-    fit = fit_logistic(X, Y*P, P*(1-Y), rules.lam/(2*X.shape[1]), **rules.solver)
-    edges = candidate_edges(Z, n_candidates, parents) if rules.learn_tree and rules.m_step == "exact" else np.c_[parents, np.arange(len(parents))]
+    P = np.where((parents >= 0)[None], Y[:, parents], 1.0)
+    fit = fit_logistic(X, Y * P, P * (1 - Y), rules.lam / (2 * X.shape[1]), **rules.solver)
+    edges = (
+        candidate_edges(Z, n_candidates, parents)
+        if rules.learn_tree and rules.m_step == "exact"
+        else np.c_[parents, np.arange(len(parents))]
+    )
     c = edges[:, 1]
-    return State(parents, np.broadcast_to(alpha, len(parents)).astype(float), fit.coef, fit.intercept, eps, edges, (fit.coef[c], fit.intercept[c]))
+    return State(
+        parents,
+        np.broadcast_to(alpha, len(parents)).astype(float),
+        fit.coef,
+        fit.intercept,
+        eps,
+        edges,
+        (fit.coef[c], fit.intercept[c]),
+    )
+
 
 def objective(
-    q:Posterior, s:State, lam:float,
-)->float:
+    q: Posterior,
+    s: State,
+    lam: float,
+) -> float:
     "Penalised log-likelihood, eq. (5.2)."
-    return float(q.loglik.sum() - lam/(2*s.coef.shape[1])*(s.coef**2).sum())
+    return float(q.loglik.sum() - lam / (2 * s.coef.shape[1]) * (s.coef**2).sum())
 
 # %% ../nbs/18_hierarchy.ipynb #9b173ebe
-def m_step_exact(X, q:Posterior, s:State, r:Rules)->State:
+def m_step_exact(X, q: Posterior, s: State, r: Rules) -> State:
     "Tree and node models together: profile weights, then the arborescence."
     w, coef, b = profile_edges(X, q, s.parents, s.edges, r.lam, s.eps, s.warm, **r.solver)
-    K = len(s.parents); weight = np.full((K+1, K), -np.inf)
+    K = len(s.parents)
+    weight = np.full((K + 1, K), -np.inf)
     p, c = s.edges.T
-    weight[p, c] = w                                                    # p = −1 is the last row
+    weight[p, c] = w  # p = −1 is the last row
     parents = max_arborescence(weight)
     at = {(pp, cc): t for t, (pp, cc) in enumerate(s.edges.tolist())}
     pick = [at[int(pp), cc] for cc, pp in enumerate(parents)]
     return s._replace(parents=parents, coef=coef[pick], intercept=b[pick], warm=(coef, b))
 
-def m_step_given(X, q:Posterior, s:State, r:Rules, parents=None)->State:
+
+def m_step_given(X, q: Posterior, s: State, r: Rules, parents=None) -> State:
     "Node models of one tree, eq. (5.8) set to zero."
     t = s.parents if parents is None else parents
-    _, coef, b = profile_edges(X, q, s.parents, np.c_[t, np.arange(len(t))], r.lam, s.eps, (s.coef, s.intercept), **r.solver)
+    _, coef, b = profile_edges(
+        X,
+        q,
+        s.parents,
+        np.c_[t, np.arange(len(t))],
+        r.lam,
+        s.eps,
+        (s.coef, s.intercept),
+        **r.solver,
+    )
     return s._replace(coef=coef, intercept=b)
 
-def m_step_alternate(X, q:Posterior, s:State, r:Rules, max_inner=20)->State:
+
+def m_step_alternate(X, q: Posterior, s: State, r: Rules, max_inner=20) -> State:
     "Algorithm 4 as printed: node models for the tree, tree for the node models (5.9), until it stays."
     tree = s.parents
     for _ in range(max_inner):
         new = m_step_given(X, q, s, r, tree)
-        weight = _fixed_weights(q.m, q.r0, q.r1, s.parents, topological(s.parents), X @ new.coef.T + new.intercept, s.eps)
+        weight = _fixed_weights(
+            q.m,
+            q.r0,
+            q.r1,
+            s.parents,
+            topological(s.parents),
+            X @ new.coef.T + new.intercept,
+            s.eps,
+        )
         weight[np.arange(len(tree)), np.arange(len(tree))] = -np.inf
-        s, old, tree = s._replace(coef=new.coef, intercept=new.intercept), tree, max_arborescence(weight)
-        if (tree == old).all(): break
+        s, old, tree = (
+            s._replace(coef=new.coef, intercept=new.intercept),
+            tree,
+            max_arborescence(weight),
+        )
+        if (tree == old).all():
+            break
     return s._replace(parents=tree)
 
 # %% ../nbs/18_hierarchy.ipynb #6b8a4016
 def em_step(
-    X:np.ndarray, Z:np.ndarray, s:State, r:Rules,
-)->tuple: # next state, objective of the state given
+    X: np.ndarray,
+    Z: np.ndarray,
+    s: State,
+    r: Rules,
+) -> tuple:  # next state, objective of the state given
     "One round of Algorithm 4."
     q = e_step(X @ s.coef.T + s.intercept, Z, s.parents, s.alpha, s.eps)
-    step = m_step_given if not r.learn_tree else m_step_exact if r.m_step == "exact" else m_step_alternate
+    step = (
+        m_step_given
+        if not r.learn_tree
+        else m_step_exact
+        if r.m_step == "exact"
+        else m_step_alternate
+    )
     new = step(X, q, s, r)
-    if r.alpha == "em": new = new._replace(alpha=update_alpha(Z, q.m, r.per_label))
-    return new._replace(eps=s.eps*r.decay), objective(q, s, r.lam)
+    if r.alpha == "em":
+        new = new._replace(alpha=update_alpha(Z, q.m, r.per_label))
+    return new._replace(eps=s.eps * r.decay), objective(q, s, r.lam)
 
 # %% ../nbs/18_hierarchy.ipynb #b0d42466
 def run_em(
-    X:np.ndarray, Z:np.ndarray, s:State, r:Rules,
-    max_iter:int=100, tol:float=1e-4, # iterations; relative change of the objective
-    sweep:int=3, # the tree is reconsidered every so many iterations
-)->tuple: # state, objectives, converged
+    X: np.ndarray,
+    Z: np.ndarray,
+    s: State,
+    r: Rules,
+    max_iter: int = 100,
+    tol: float = 1e-4,  # iterations; relative change of the objective
+    sweep: int = 3,  # the tree is reconsidered every so many iterations
+) -> tuple:  # state, objectives, converged
     "Algorithm 4 until the objective stays."
     history, ok = [], False
     for it in range(max_iter):
         new, o = em_step(X, Z, s, r if it % sweep == 0 else r._replace(learn_tree=False))
         history.append(o)
-        ok = it > 0 and it % sweep == 0 and abs(o - history[-2]) <= tol*abs(o) and (new.parents == s.parents).all()
+        ok = (
+            it > 0
+            and it % sweep == 0
+            and abs(o - history[-2]) <= tol * abs(o)
+            and (new.parents == s.parents).all()
+        )
         s = new
-        if ok: break
+        if ok:
+            break
     return s, history + [value(X, Z, s, r)], ok
 
-def value(X, Z, s:State, r:Rules)->float:
+
+def value(X, Z, s: State, r: Rules) -> float:
     "Objective (5.2) of a state."
-    return objective(e_step(X @ s.coef.T + s.intercept, Z, s.parents, s.alpha, s.eps), s, r.lam)
+    return objective(
+        e_step(X @ s.coef.T + s.intercept, Z, s.parents, s.alpha, s.eps), s, r.lam
+    )
 
 # %% ../nbs/18_hierarchy.ipynb #0e368fb2
 def cooccurrence(
-    Z:np.ndarray, # `(n, K)`
-)->np.ndarray: # `(K, K)`, `[p, c]` = share of rows with c that also have p
+    Z: np.ndarray,  # `(n, K)`
+) -> np.ndarray:  # `(K, K)`, `[p, c]` = share of rows with c that also have p
     "Estimated P(z_p = 1 | z_c = 1)."
     Z = np.asarray(Z, dtype=np.float64)
-    return (Z.T @ Z)/np.maximum(Z.sum(0), 1)
+    return (Z.T @ Z) / np.maximum(Z.sum(0), 1)
+
 
 def moment_alpha(
-    Z:np.ndarray, # `(n, K)`
-    parents:np.ndarray, # a tree
-    per_label:bool=False, # one rate per label? (labels without descendants get the common one)
-): # number or `(K,)`; nan when nothing is below anything
+    Z: np.ndarray,  # `(n, K)`
+    parents: np.ndarray,  # a tree
+    per_label: bool = False,  # one rate per label? (labels without descendants get the common one)
+):  # number or `(K,)`; nan when nothing is below anything
     "Missing rate from ancestor pairs: P(z_p=1 | z_c=1) = 1 − α."
     above, n = ancestors(parents), np.asarray(Z, dtype=np.float64).sum(0)
-    both, all_ = above*(cooccurrence(Z)*n), above*n
-    common = 1 - both.sum()/all_.sum() if all_.sum() else np.nan
-    if not per_label: return common
-    with np.errstate(invalid="ignore", divide="ignore"): return np.where(all_.sum(1) > 0, 1 - both.sum(1)/all_.sum(1), common)
+    both, all_ = above * (cooccurrence(Z) * n), above * n
+    common = 1 - both.sum() / all_.sum() if all_.sum() else np.nan
+    if not per_label:
+        return common
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(all_.sum(1) > 0, 1 - both.sum(1) / all_.sum(1), common)
 
 # %% ../nbs/18_hierarchy.ipynb #b1a00009
 def moment_tree(
-    Z:np.ndarray, # `(n, K)`
-    width:float=2., # standard errors that count as equal
-)->tuple: # parents `(K,)`, alpha (nan when nothing occurs together)
+    Z: np.ndarray,  # `(n, K)`
+    width: float = 2.0,  # standard errors that count as equal
+) -> tuple:  # parents `(K,)`, alpha (nan when nothing occurs together)
     "Tree and missing rate from co-occurrence alone: closed form, no features."
     n, A = np.asarray(Z, dtype=np.float64).sum(0), cooccurrence(Z)
-    A = np.where(n[:, None] > n, A, 0)                                  # an ancestor is more frequent
-    se = lambda s: np.sqrt(np.maximum(s*(1-s), 1e-12)/np.maximum(n, 1))
-    best, w = A.max(0), width**2/np.maximum(n, 1)
-    if not best.any(): return np.full(len(n), -1), np.nan
-    s = ((best + w/2 - np.sqrt(w*(best*(1-best) + w/4)))/(1 + w)).max()  # highest lower bound (Wilson): rare labels do not decide
-    for _ in range(100):                                                # s = 1 − α: what the best pairs have in common
-        ok = (best >= s - width*se(s)) & (n > 0)
-        s, old = (best*n)[ok].sum()/n[ok].sum(), s
-        if abs(s-old) < 1e-12: break
+    A = np.where(n[:, None] > n, A, 0)  # an ancestor is more frequent
+    se = lambda s: np.sqrt(np.maximum(s * (1 - s), 1e-12) / np.maximum(n, 1))
+    best, w = A.max(0), width**2 / np.maximum(n, 1)
+    if not best.any():
+        return np.full(len(n), -1), np.nan
+    s = (
+        (best + w / 2 - np.sqrt(w * (best * (1 - best) + w / 4))) / (1 + w)
+    ).max()  # highest lower bound (Wilson): rare labels do not decide
+    for _ in range(100):  # s = 1 − α: what the best pairs have in common
+        ok = (best >= s - width * se(s)) & (n > 0)
+        s, old = (best * n)[ok].sum() / n[ok].sum(), s
+        if abs(s - old) < 1e-12:
+            break
     for _ in range(3):
-        below = np.where(A < s - 2*width*se(s), A, 0).max(0)            # best of those clearly below: the line runs at most half-way down to it
-        ok = (A >= np.maximum(s - 1.5*width*se(s), (s+below)/2)) & (A > 0)
+        below = np.where(A < s - 2 * width * se(s), A, 0).max(
+            0
+        )  # best of those clearly below: the line runs at most half-way down to it
+        ok = (A >= np.maximum(s - 1.5 * width * se(s), (s + below) / 2)) & (A > 0)
         parents = np.where(ok.any(0), np.where(ok, n[:, None], np.inf).argmin(0), -1)
         s, old = 1 - moment_alpha(Z, parents), s
-        if not np.isfinite(s): s = old
-    return parents, float(1-s)
+        if not np.isfinite(s):
+            s = old
+    return parents, float(1 - s)
 
 # %% ../nbs/18_hierarchy.ipynb #2b11eac2
 def mutual_information_matrix(
-    Z:np.ndarray, # `(n, K)` 0/1
-)->np.ndarray: # `(K, K)` in nats
+    Z: np.ndarray,  # `(n, K)` 0/1
+) -> np.ndarray:  # `(K, K)` in nats
     "Mutual information of every pair of labels."
-    Z = np.asarray(Z, dtype=np.float64); n = len(Z)
-    a, p11 = Z.mean(0), Z.T @ Z/n
-    cells = [(p11, np.outer(a, a)), (a[:, None]-p11, np.outer(a, 1-a)), (a-p11, np.outer(1-a, a)), (1-a[:, None]-a+p11, np.outer(1-a, 1-a))]
-    with np.errstate(divide="ignore", invalid="ignore"): return sum(np.where(p > 1e-15, p*np.log(p/q), 0.) for p, q in cells)
+    Z = np.asarray(Z, dtype=np.float64)
+    n = len(Z)
+    a, p11 = Z.mean(0), Z.T @ Z / n
+    cells = [
+        (p11, np.outer(a, a)),
+        (a[:, None] - p11, np.outer(a, 1 - a)),
+        (a - p11, np.outer(1 - a, a)),
+        (1 - a[:, None] - a + p11, np.outer(1 - a, 1 - a)),
+    ]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return sum(np.where(p > 1e-15, p * np.log(p / q), 0.0) for p, q in cells)
+
 
 def chow_liu(
-    Z:np.ndarray, # `(n, K)` 0/1
-    positive:bool=False, # only pairs which occur together more often than by chance; others go under the root
-)->np.ndarray: # `(K,)` parents
+    Z: np.ndarray,  # `(n, K)` 0/1
+    positive: bool = False,  # only pairs which occur together more often than by chance; others go under the root
+) -> np.ndarray:  # `(K,)` parents
     "Chow–Liu tree of the labels, rooted at the most frequent label (of each component)."
-    Z = np.asarray(Z, dtype=np.float64); K, n = Z.shape[1], Z.sum(0)
+    Z = np.asarray(Z, dtype=np.float64)
+    K, n = Z.shape[1], Z.sum(0)
     MI = mutual_information_matrix(Z)
-    if positive: MI = np.where(Z.T @ Z/len(Z) > np.outer(n, n)/len(Z)**2, MI, -1.)
+    if positive:
+        MI = np.where(Z.T @ Z / len(Z) > np.outer(n, n) / len(Z) ** 2, MI, -1.0)
     parents, done = np.full(K, -1), np.zeros(K, dtype=bool)
     best, near = np.full(K, -np.inf), np.full(K, -1)
     for _ in range(K):
         c = np.where(done, -np.inf, best).argmax()
-        if best[c] <= 0 and (positive or not done.any()): c = np.where(done, -1, n).argmax(); near[c] = -1
+        if best[c] <= 0 and (positive or not done.any()):
+            c = np.where(done, -1, n).argmax()
+            near[c] = -1
         done[c], parents[c] = True, near[c]
         better = ~done & (MI[c] > best)
         best[better], near[better] = MI[c, better], c
@@ -433,111 +632,188 @@ def chow_liu(
 # %% ../nbs/18_hierarchy.ipynb #9d60801c
 def _hang(X, Z, s, r, p, c):
     "The state with c moved below p and its node model refitted."
-    tree = s.parents.copy(); tree[c] = p
+    tree = s.parents.copy()
+    tree[c] = p
     t = s._replace(parents=tree)
     q = e_step(X @ t.coef.T + t.intercept, Z, tree, t.alpha, t.eps)
-    _, w, b = profile_edges(X, q, tree, np.array([[p, c]]), r.lam, t.eps, (t.coef[[c]], t.intercept[[c]]), **r.solver)
+    _, w, b = profile_edges(
+        X,
+        q,
+        tree,
+        np.array([[p, c]]),
+        r.lam,
+        t.eps,
+        (t.coef[[c]], t.intercept[[c]]),
+        **r.solver,
+    )
     coef, intercept = t.coef.copy(), t.intercept.copy()
     coef[c], intercept[c] = w[0], b[0]
     return t._replace(coef=coef, intercept=intercept)
 
+
 def edge_moves(
-    X:np.ndarray, Z:np.ndarray, s:State, r:Rules,
-    n_parents:int=2, # other parents tried per label, by P(z_p | z_c), and the root
-    slack:float=.01, # relative loss, before refitting, up to which a move is looked at
-)->tuple: # state, number of moves taken
+    X: np.ndarray,
+    Z: np.ndarray,
+    s: State,
+    r: Rules,
+    n_parents: int = 2,  # other parents tried per label, by P(z_p | z_c), and the root
+    slack: float = 0.01,  # relative loss, before refitting, up to which a move is looked at
+) -> tuple:  # state, number of moves taken
     "Move single labels to other parents while the likelihood (5.2) itself rises."
     now, taken = value(X, Z, s, r), 0
     for p, c in candidate_edges(Z, n_parents):
-        if p == s.parents[c] or p == c or (p >= 0 and ancestors(s.parents)[c, p]): continue
-        tree = s.parents.copy(); tree[c] = p
-        if value(X, Z, s._replace(parents=tree), r) < now - slack*abs(now): continue
+        if p == s.parents[c] or p == c or (p >= 0 and ancestors(s.parents)[c, p]):
+            continue
+        tree = s.parents.copy()
+        tree[c] = p
+        if value(X, Z, s._replace(parents=tree), r) < now - slack * abs(now):
+            continue
         t = _hang(X, Z, s, r, p, c)
         v = value(X, Z, t, r)
-        if v > now + 1e-6*abs(now): s, now, taken = t, v, taken+1
+        if v > now + 1e-6 * abs(now):
+            s, now, taken = t, v, taken + 1
     if taken:
-        edges = np.unique(np.r_[s.edges, np.c_[s.parents, np.arange(len(s.parents))]], axis=0)
+        edges = np.unique(
+            np.r_[s.edges, np.c_[s.parents, np.arange(len(s.parents))]], axis=0
+        )
         at, old = edges[:, 1], {tuple(e): k for k, e in enumerate(s.edges.tolist())}
         coef, b = s.coef[at].copy(), s.intercept[at].copy()
         for k, e in enumerate(map(tuple, edges.tolist())):
-            if e in old and s.parents[e[1]] != e[0]: coef[k], b[k] = s.warm[0][old[e]], s.warm[1][old[e]]
+            if e in old and s.parents[e[1]] != e[0]:
+                coef[k], b[k] = s.warm[0][old[e]], s.warm[1][old[e]]
         s = s._replace(edges=edges, warm=(coef, b))
     return s, taken
 
 # %% ../nbs/18_hierarchy.ipynb #9f430e15
 def fit_hierarchy(
-    X:np.ndarray, Z:np.ndarray, s:State, r:Rules, # data, start, rules
-    max_iter:int=100, tol:float=1e-4, sweep:int=3, # see `run_em`
-    moves:int=3, # rounds of `edge_moves` after convergence
-)->tuple: # state, objectives, converged
+    X: np.ndarray,
+    Z: np.ndarray,
+    s: State,
+    r: Rules,  # data, start, rules
+    max_iter: int = 100,
+    tol: float = 1e-4,
+    sweep: int = 3,  # see `run_em`
+    moves: int = 3,  # rounds of `edge_moves` after convergence
+) -> tuple:  # state, objectives, converged
     "EM, then single moves and EM again, until no move helps."
     s, history, ok = run_em(X, Z, s, r, max_iter, tol, sweep)
     for _ in range(moves if r.learn_tree else 0):
         s, taken = edge_moves(X, Z, s, r)
-        if not taken: break
+        if not taken:
+            break
         s, more, ok = run_em(X, Z, s, r, max_iter, tol, sweep)
         history += more
     return s, history, ok
 
 # %% ../nbs/18_hierarchy.ipynb #660dd17c
 def marginals(
-    F:np.ndarray, # `(n, K)` logits
-    parents:np.ndarray, eps:float, # tree, ε
-)->np.ndarray: # `(n, K)` P(y_c = 1 | x)
+    F: np.ndarray,  # `(n, K)` logits
+    parents: np.ndarray,
+    eps: float,  # tree, ε
+) -> np.ndarray:  # `(n, K)` P(y_c = 1 | x)
     "Chance of every label before any label is seen, Table 5.1(a) from the root down."
     pi = expit(F)
     for c in topological(parents):
-        if parents[c] >= 0: up = pi[:, parents[c]]; pi[:, c] = pi[:, c]*up + eps*(1-up)
+        if parents[c] >= 0:
+            up = pi[:, parents[c]]
+            pi[:, c] = pi[:, c] * up + eps * (1 - up)
     return pi
 
+
 def most_probable(
-    F:np.ndarray, parents:np.ndarray, eps:float,
-)->np.ndarray: # `(n, K)` 0/1
+    F: np.ndarray,
+    parents: np.ndarray,
+    eps: float,
+) -> np.ndarray:  # `(n, K)` 0/1
     "The most probable label set as a whole (max-product)."
     order = topological(parents)
-    v0, v1, pick = np.zeros_like(F), np.zeros_like(F), np.zeros((2, *F.shape), dtype=np.int8)
-    with np.errstate(divide="ignore"): leps, l1eps = np.log(eps), np.log1p(-eps)
+    v0, v1, pick = (
+        np.zeros_like(F),
+        np.zeros_like(F),
+        np.zeros((2, *F.shape), dtype=np.int8),
+    )
+    with np.errstate(divide="ignore"):
+        leps, l1eps = np.log(eps), np.log1p(-eps)
     for c in order[::-1]:
-        p, on, off = parents[c], log_expit(F[:, c]) + v1[:, c], log_expit(-F[:, c]) + v0[:, c]
+        p, on, off = (
+            parents[c],
+            log_expit(F[:, c]) + v1[:, c],
+            log_expit(-F[:, c]) + v0[:, c],
+        )
         on0, off0 = leps + v1[:, c], l1eps + v0[:, c]
         pick[1][:, c], pick[0][:, c] = on > off, on0 > off0
-        if p >= 0: v1[:, p] += np.maximum(on, off); v0[:, p] += np.maximum(on0, off0)
+        if p >= 0:
+            v1[:, p] += np.maximum(on, off)
+            v0[:, p] += np.maximum(on0, off0)
     Y = np.zeros(F.shape, dtype=np.int8)
-    for c in order: Y[:, c] = pick[1][:, c] if parents[c] < 0 else np.where(Y[:, parents[c]], pick[1][:, c], pick[0][:, c])
+    for c in order:
+        Y[:, c] = (
+            pick[1][:, c]
+            if parents[c] < 0
+            else np.where(Y[:, parents[c]], pick[1][:, c], pick[0][:, c])
+        )
     return Y
 
 # %% ../nbs/18_hierarchy.ipynb #834c3941
 def _are_sets(rows):
     "Is every row a set, or a list of names?"
-    named = lambda r: isinstance(r, (set, frozenset)) or (isinstance(r, (list, tuple)) and all(isinstance(l, str) for l in r))
+    named = lambda r: (
+        isinstance(r, (set, frozenset))
+        or (isinstance(r, (list, tuple)) and all(isinstance(l, str) for l in r))
+    )
     return len(rows) > 0 and all(map(named, rows))
 
+
 def as_labels(
-    Z, # 0/1 matrix (dense or sparse), data frame, or one set of label names per row
-    names=None, # label names; default the columns, or the sorted labels
-)->tuple: # `(n, K)` int8, names `(K,)`
+    Z,  # 0/1 matrix (dense or sparse), data frame, or one set of label names per row
+    names=None,  # label names; default the columns, or the sorted labels
+) -> tuple:  # `(n, K)` int8, names `(K,)`
     "Multi-label targets of any form as a 0/1 matrix and its names."
-    if Z is None: raise ValueError("LabelHierarchy requires y to be passed, but the target y is None: give the recorded labels Z.")
-    if isinstance(Z, str): raise ValueError("Z is one string; give a 0/1 matrix, a data frame, or one set of labels per row.")
-    if hasattr(Z, "columns"): names, Z = [str(c) for c in Z.columns] if names is None else names, Z.to_numpy()
-    elif sp.issparse(Z): Z = Z.toarray()
+    if Z is None:
+        raise ValueError(
+            "LabelHierarchy requires y to be passed, but the target y is None: give the recorded labels Z."
+        )
+    if isinstance(Z, str):
+        raise ValueError(
+            "Z is one string; give a 0/1 matrix, a data frame, or one set of labels per row."
+        )
+    if hasattr(Z, "columns"):
+        names, Z = [str(c) for c in Z.columns] if names is None else names, Z.to_numpy()
+    elif sp.issparse(Z):
+        Z = Z.toarray()
     elif isinstance(Z, (list, tuple)) and _are_sets(Z):
         names = sorted(set().union(*map(set, Z)), key=str) if names is None else list(names)
-        at, M = {l: k for k, l in enumerate(names)}, np.zeros((len(Z), len(names)), dtype=np.int8)
+        at, M = (
+            {l: k for k, l in enumerate(names)},
+            np.zeros((len(Z), len(names)), dtype=np.int8),
+        )
         for i, r in enumerate(Z):
             new = [l for l in r if l not in at]
-            if new: raise ValueError(f"Row {i} has the label {new[0]!r}, which was not there in training. Known: {', '.join(map(str, names[:5]))} …")
+            if new:
+                raise ValueError(
+                    f"Row {i} has the label {new[0]!r}, which was not there in training. Known: {', '.join(map(str, names[:5]))} …"
+                )
             M[i, [at[l] for l in r]] = 1
         Z = M
     Z = np.asarray(Z)
-    if Z.ndim != 2: raise ValueError(f"Z must have one column per label; got shape {Z.shape}. A single label is `Z[:, None]`.")
-    try: bad = ~np.isin(Z.astype(float), (0., 1.))
-    except (TypeError, ValueError): raise ValueError("Z has entries that are not numbers; use 1 for a recorded label and 0 otherwise, or one set of names per row.") from None
+    if Z.ndim != 2:
+        raise ValueError(
+            f"Z must have one column per label; got shape {Z.shape}. A single label is `Z[:, None]`."
+        )
+    try:
+        bad = ~np.isin(Z.astype(float), (0.0, 1.0))
+    except (TypeError, ValueError):
+        raise ValueError(
+            "Z has entries that are not numbers; use 1 for a recorded label and 0 otherwise, or one set of names per row."
+        ) from None
     if bad.any():
         i, c = np.argwhere(bad)[0]
-        raise ValueError(f"{bad.sum()} entries of Z are neither 0 nor 1: first is {Z[i, c]} in row {i}, column {c}. Use 1 for a recorded label; 0 covers both 'off' and 'not recorded'.")
+        raise ValueError(
+            f"{bad.sum()} entries of Z are neither 0 nor 1: first is {Z[i, c]} in row {i}, column {c}. Use 1 for a recorded label; 0 covers both 'off' and 'not recorded'."
+        )
     names = [f"label {k}" for k in range(Z.shape[1])] if names is None else list(names)
-    if len(names) != Z.shape[1]: raise ValueError(f"{Z.shape[1]} labels but {len(names)} names.")
+    if len(names) != Z.shape[1]:
+        raise ValueError(f"{Z.shape[1]} labels but {len(names)} names.")
     return Z.astype(np.int8), np.array(names, dtype=object)
 
 # %% ../nbs/18_hierarchy.ipynb #da3eb670
@@ -546,68 +822,136 @@ def _given_tree(init, names):
     if isinstance(init, dict):
         at = {str(l): k for k, l in enumerate(names)}
         bad = [l for l in [*init, *init.values()] if l is not None and str(l) not in at]
-        if bad: raise ValueError(f"{len(bad)} names in `init` are not labels: first is {bad[0]!r}. Known: {', '.join(map(str, names[:5]))} …; use None for the root.")
+        if bad:
+            raise ValueError(
+                f"{len(bad)} names in `init` are not labels: first is {bad[0]!r}. Known: {', '.join(map(str, names[:5]))} …; use None for the root."
+            )
         init = [at[str(init[l])] if init.get(l) is not None else -1 for l in names]
     init = np.asarray(init, dtype=np.int64)
-    if init.shape != (len(names),): raise ValueError(f"{len(names)} labels but a tree with {init.size} parents.")
-    if init.min(initial=-1) < -1 or init.max(initial=-1) >= len(names): raise ValueError(f"Parents must lie in 0..{len(names)-1}, or be -1 under the root.")
+    if init.shape != (len(names),):
+        raise ValueError(f"{len(names)} labels but a tree with {init.size} parents.")
+    if init.min(initial=-1) < -1 or init.max(initial=-1) >= len(names):
+        raise ValueError(
+            f"Parents must lie in 0..{len(names) - 1}, or be -1 under the root."
+        )
     topological(init)
     return init
 
+
 def start_tree(
-    init, # "moment", "chow-liu", "flat", parents, or a dict child → parent
-    Z:np.ndarray, names, # labels to start from, their names
-)->tuple: # parents, alpha (nan: no label lies below another)
+    init,  # "moment", "chow-liu", "flat", parents, or a dict child → parent
+    Z: np.ndarray,
+    names,  # labels to start from, their names
+) -> tuple:  # parents, alpha (nan: no label lies below another)
     "A tree and a missing rate to start EM from."
-    if not isinstance(init, str): tree = _given_tree(init, names)
-    elif init == "moment": tree = moment_tree(Z)[0]
-    elif init == "chow-liu": tree = chow_liu(Z, positive=True)
-    elif init == "flat": tree = np.full(Z.shape[1], -1)
-    else: raise ValueError(f"init={init!r}; use 'moment', 'chow-liu', 'flat', an array of parents, a dict child → parent, or a list of these.")
+    if not isinstance(init, str):
+        tree = _given_tree(init, names)
+    elif init == "moment":
+        tree = moment_tree(Z)[0]
+    elif init == "chow-liu":
+        tree = chow_liu(Z, positive=True)
+    elif init == "flat":
+        tree = np.full(Z.shape[1], -1)
+    else:
+        raise ValueError(
+            f"init={init!r}; use 'moment', 'chow-liu', 'flat', an array of parents, a dict child → parent, or a list of these."
+        )
     alpha = moment_tree(Z)[1] if isinstance(init, str) else moment_alpha(Z, tree)
-    return tree, float(np.clip(alpha, 0, .95))
+    return tree, float(np.clip(alpha, 0, 0.95))
 
 # %% ../nbs/18_hierarchy.ipynb #b1a00002
 class _HierarchySetup:
     "Reads features, checks parameters, lists the starts."
+
     def _features(self, X, **kw):
-        try: return validate_data(self, X, dtype=np.float64, **kw)
+        try:
+            return validate_data(self, X, dtype=np.float64, **kw)
         except ValueError as e:
-            more = "" if hasattr(X, "tocsr") or getattr(X, "ndim", 2) != 2 else explain_bad_columns(X)
+            more = (
+                ""
+                if hasattr(X, "tocsr") or getattr(X, "ndim", 2) != 2
+                else explain_bad_columns(X)
+            )
             raise ValueError(f"{e}{more}") from None
 
     def _rules(self, X):
         "Check the parameters."
-        if not self.lam >= 0: raise ValueError(f"lam={self.lam} is a penalty; it cannot be negative.")
-        if not 0 < self.eps < .5: raise ValueError(f"eps={self.eps} is the chance of a label without its parent; it must lie between 0 and 0.5.")
-        if not 0 < self.eps_decay <= 1: raise ValueError(f"eps_decay={self.eps_decay} multiplies eps at each iteration; it must lie in (0, 1].")
-        if self.m_step not in ("exact", "alternate"): raise ValueError(f"m_step={self.m_step!r}; use 'exact' or 'alternate'.")
-        if isinstance(self.alpha, str) and self.alpha not in ("em", "moment"): raise ValueError(f"alpha={self.alpha!r}; use 'em', 'moment' or a number.")
-        if not isinstance(self.alpha, str) and not 0 <= self.alpha < 1: raise ValueError(f"alpha={self.alpha} is the share of labels not recorded; it must lie in [0, 1).")
-        solver = dict(solver="newton", tol=1e-6, max_iter=25) if X.shape[1] <= 30 else dict(solver="lbfgs", tol=1e-5, max_iter=8)
-        return Rules(self.lam, self.m_step, self.learn_tree, "em" if self.alpha == "em" else "fixed", self.per_label, self.eps_decay, solver)
+        if not self.lam >= 0:
+            raise ValueError(f"lam={self.lam} is a penalty; it cannot be negative.")
+        if not 0 < self.eps < 0.5:
+            raise ValueError(
+                f"eps={self.eps} is the chance of a label without its parent; it must lie between 0 and 0.5."
+            )
+        if not 0 < self.eps_decay <= 1:
+            raise ValueError(
+                f"eps_decay={self.eps_decay} multiplies eps at each iteration; it must lie in (0, 1]."
+            )
+        if self.m_step not in ("exact", "alternate"):
+            raise ValueError(f"m_step={self.m_step!r}; use 'exact' or 'alternate'.")
+        if isinstance(self.alpha, str) and self.alpha not in ("em", "moment"):
+            raise ValueError(f"alpha={self.alpha!r}; use 'em', 'moment' or a number.")
+        if not isinstance(self.alpha, str) and not 0 <= self.alpha < 1:
+            raise ValueError(
+                f"alpha={self.alpha} is the share of labels not recorded; it must lie in [0, 1)."
+            )
+        solver = (
+            dict(solver="newton", tol=1e-6, max_iter=25)
+            if X.shape[1] <= 30
+            else dict(solver="lbfgs", tol=1e-5, max_iter=8)
+        )
+        return Rules(
+            self.lam,
+            self.m_step,
+            self.learn_tree,
+            "em" if self.alpha == "em" else "fixed",
+            self.per_label,
+            self.eps_decay,
+            solver,
+        )
 
     def _starts(self, Z, names, rng):
         "Trees and missing rates to start from."
-        rules = self.init if isinstance(self.init, (list, tuple)) and any(isinstance(i, (str, dict)) or np.ndim(i) for i in self.init) else [self.init]
+        rules = (
+            self.init
+            if isinstance(self.init, (list, tuple))
+            and any(isinstance(i, (str, dict)) or np.ndim(i) for i in self.init)
+            else [self.init]
+        )
         for rule in rules:
             for k in range(max(1, self.n_init) if isinstance(rule, str) else 1):
                 rows = slice(None) if k == 0 else rng.randint(len(Z), size=len(Z))
                 tree, a = start_tree(rule, Z[rows], names)
-                if self.alpha == "moment" and self.per_label: a = np.clip(moment_alpha(Z, tree, True), 0, .95)
-                if self.alpha == "em": a = np.maximum(a, .01)                       # from α = 0 EM cannot rise
+                if self.alpha == "moment" and self.per_label:
+                    a = np.clip(moment_alpha(Z, tree, True), 0, 0.95)
+                if self.alpha == "em":
+                    a = np.maximum(a, 0.01)  # from α = 0 EM cannot rise
                 yield tree, a if isinstance(self.alpha, str) else self.alpha
 
     def _fit_start(self, X, Z, r, tree, a):
         "One run of EM from a tree and a missing rate: state, objectives, converged."
-        known, exact = np.isfinite(a).all(), self.m_step == "exact"                 # no pairs to learn α from: EM must find it
+        known, exact = (
+            np.isfinite(a).all(),
+            self.m_step == "exact",
+        )  # no pairs to learn α from: EM must find it
         rules = r if known else r._replace(alpha="em")
-        start = init_state(X, Z, tree, a if known else .1, self.eps, rules, self.n_candidates)
-        return fit_hierarchy(X, Z, start, rules, self.max_iter, self.tol, 3 if exact else 1, self.moves if exact else 0)
+        start = init_state(
+            X, Z, tree, a if known else 0.1, self.eps, rules, self.n_candidates
+        )
+        return fit_hierarchy(
+            X,
+            Z,
+            start,
+            rules,
+            self.max_iter,
+            self.tol,
+            3 if exact else 1,
+            self.moves if exact else 0,
+        )
 
 # %% ../nbs/18_hierarchy.ipynb #b1a00004
 class _TreePrediction:
     "Predictions from `coef_`, `intercept_`, `parents_`, `eps_`, `alpha_`."
+
     def decision_function(self, X):
         "Logits of the node models: label given that its parent is on."
         check_is_fitted(self)
@@ -617,16 +961,19 @@ class _TreePrediction:
         "Chance of every label, `(n, K)`."
         return marginals(self.decision_function(X), self.parents_, self.eps_)
 
-    def predict(self, X, threshold=.5):
+    def predict(self, X, threshold=0.5):
         "Labels whose chance is at least one half (or `threshold`), `(n, K)`."
         return (self.predict_proba(X) >= threshold).astype(np.int64)
 
     def f1_threshold(self):
         "The threshold with the largest expected F1 on the training rows, completed labels in the place of the truth."
         check_is_fitted(self)
-        p, m = marginals(self._scores, self.parents_, self.eps_).ravel(), self.posterior_.ravel()
+        p, m = (
+            marginals(self._scores, self.parents_, self.eps_).ravel(),
+            self.posterior_.ravel(),
+        )
         order = np.argsort(-p, kind="stable")
-        f1 = 2*np.cumsum(m[order])/(np.arange(1, len(m)+1) + m.sum())
+        f1 = 2 * np.cumsum(m[order]) / (np.arange(1, len(m) + 1) + m.sum())
         return float(p[order[f1.argmax()]])
 
     def predict_map(self, X):
@@ -636,32 +983,51 @@ class _TreePrediction:
 # %% ../nbs/18_hierarchy.ipynb #b1a00012
 class _Completion(_TreePrediction):
     "Recorded labels completed, and F1."
+
     def complete(self, Z=None, X=None):
         "Chance of every label given features *and* recorded labels; by default of the training rows."
         check_is_fitted(self)
         if Z is None:
-            if X is not None: raise ValueError("complete(X=...) also needs Z; without recorded labels use predict_proba(X).")
+            if X is not None:
+                raise ValueError(
+                    "complete(X=...) also needs Z; without recorded labels use predict_proba(X)."
+                )
             return self.posterior_.copy()
         M, _ = as_labels(Z, self.label_names_)
         F = self._scores if X is None else self.decision_function(X)
-        if M.shape != F.shape: raise ValueError(f"Z has shape {M.shape} but {F.shape} is needed" + ("; for other rows than the training rows give X too." if X is None else "."))
+        if M.shape != F.shape:
+            raise ValueError(
+                f"Z has shape {M.shape} but {F.shape} is needed"
+                + (
+                    "; for other rows than the training rows give X too."
+                    if X is None
+                    else "."
+                )
+            )
         m = e_step(F, M, self.parents_, self.alpha_, self.eps_).m
         return type(Z)(m, index=Z.index, columns=Z.columns) if hasattr(Z, "iloc") else m
 
     def score(self, X, Z):
         "Micro-averaged F1."
         from sklearn.metrics import f1_score
+
         P = self.predict(X)
-        return f1_score(as_labels(Z, self.label_names_)[0], P, average="micro", zero_division=0)
+        return f1_score(
+            as_labels(Z, self.label_names_)[0], P, average="micro", zero_division=0
+        )
 
 # %% ../nbs/18_hierarchy.ipynb #b1a00006
 class _TreeExport:
     "The learned tree by name, as Newick text and as a networkx graph; tags for scikit-learn."
+
     @property
     def tree_(self):
         "Dict label name → name of its parent (None under the root)."
         check_is_fitted(self)
-        return {str(l): None if p < 0 else str(self.label_names_[p]) for l, p in zip(self.label_names_, self.parents_)}
+        return {
+            str(l): None if p < 0 else str(self.label_names_[p])
+            for l, p in zip(self.label_names_, self.parents_)
+        }
 
     def to_newick(self):
         "The tree in Newick format, names quoted."
@@ -669,23 +1035,33 @@ class _TreeExport:
 
     def to_networkx(self, root="root"):
         "A `networkx.DiGraph`, edges from parent to child, `alpha` on every label."
-        try: import networkx as nx
-        except ImportError: raise ImportError("to_networkx needs networkx: pip install networkx") from None
+        try:
+            import networkx as nx
+        except ImportError:
+            raise ImportError("to_networkx needs networkx: pip install networkx") from None
         G, a = nx.DiGraph(), np.broadcast_to(self.alpha_, self.n_labels_)
         G.add_node(root)
-        for k, (c, p) in enumerate(self.tree_.items()): G.add_node(c, alpha=float(a[k])); G.add_edge(root if p is None else p, c)
+        for k, (c, p) in enumerate(self.tree_.items()):
+            G.add_node(c, alpha=float(a[k]))
+            G.add_edge(root if p is None else p, c)
         return G
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.target_tags.single_output, tags.target_tags.required, tags.classifier_tags.multi_label, tags.classifier_tags.multi_class = False, True, True, False
+        (
+            tags.target_tags.single_output,
+            tags.target_tags.required,
+            tags.classifier_tags.multi_label,
+            tags.classifier_tags.multi_class,
+        ) = False, True, True, False
         return tags
 
 # %% ../nbs/18_hierarchy.ipynb #c0eea092
 def newick(
-    parents, names, # `(K,)` each
-    root:str="root", # name of the dummy root
-)->str:
+    parents,
+    names,  # `(K,)` each
+    root: str = "root",  # name of the dummy root
+) -> str:
     "A label tree in Newick format."
     quote = lambda l: "'" + str(l).replace("'", "''") + "'"
     text = {}
@@ -696,116 +1072,225 @@ def newick(
 
 # %% ../nbs/18_hierarchy.ipynb #5e7627b7
 @register
-class LabelHierarchy(_Completion, _TreeExport, _HierarchySetup, ClassifierMixin, MultiOutputMixin, BaseEstimator):
+class LabelHierarchy(
+    _Completion,
+    _TreeExport,
+    _HierarchySetup,
+    ClassifierMixin,
+    MultiOutputMixin,
+    BaseEstimator,
+):
     "Learns a tree of labels, a classifier for each, and the share of labels that were not recorded."
+
     method_name = "label-hierarchy"
     side_information = ("labels",)
-    def __init__(self,
-        lam=1., # penalty λ/(2d) on the squared weights, eq. (5.2)
+
+    def __init__(
+        self,
+        lam=1.0,  # penalty λ/(2d) on the squared weights, eq. (5.2)
         *,
-        eps=.005, eps_decay=.98, # chance ε of a label without its parent, and its factor per iteration
-        m_step="exact", # "exact" (profile weights) or "alternate" (as printed)
-        init="moment", # "moment", "chow-liu", "flat", a given tree, or a list of these: the best end wins
-        learn_tree=True, # False: keep the given tree (the thesis' GT)
-        alpha="em", # "em" (5.7), "moment" (from ancestor pairs, then fixed), or a number
-        per_label=False, # one missing rate per label?
-        n_candidates=4, # parents tried per label in the exact M-step; None: all
-        moves=3, # rounds of single moves after EM
-        n_init=1, # starts per rule; further ones use resampled rows
-        max_iter=100, tol=1e-4, # EM iterations; relative change of the objective
+        eps=0.005,
+        eps_decay=0.98,  # chance ε of a label without its parent, and its factor per iteration
+        m_step="exact",  # "exact" (profile weights) or "alternate" (as printed)
+        init="moment",  # "moment", "chow-liu", "flat", a given tree, or a list of these: the best end wins
+        learn_tree=True,  # False: keep the given tree (the thesis' GT)
+        alpha="em",  # "em" (5.7), "moment" (from ancestor pairs, then fixed), or a number
+        per_label=False,  # one missing rate per label?
+        n_candidates=4,  # parents tried per label in the exact M-step; None: all
+        moves=3,  # rounds of single moves after EM
+        n_init=1,  # starts per rule; further ones use resampled rows
+        max_iter=100,
+        tol=1e-4,  # EM iterations; relative change of the objective
         random_state=None,
     ):
-        self.lam, self.eps, self.eps_decay, self.m_step, self.init, self.learn_tree, self.alpha = lam, eps, eps_decay, m_step, init, learn_tree, alpha
-        self.per_label, self.n_candidates, self.moves, self.n_init, self.max_iter, self.tol, self.random_state = per_label, n_candidates, moves, n_init, max_iter, tol, random_state
+        (
+            self.lam,
+            self.eps,
+            self.eps_decay,
+            self.m_step,
+            self.init,
+            self.learn_tree,
+            self.alpha,
+        ) = lam, eps, eps_decay, m_step, init, learn_tree, alpha
+        (
+            self.per_label,
+            self.n_candidates,
+            self.moves,
+            self.n_init,
+            self.max_iter,
+            self.tol,
+            self.random_state,
+        ) = per_label, n_candidates, moves, n_init, max_iter, tol, random_state
 
     def fit(self, X, Z):
         "Learn from features `X` and recorded labels `Z` (matrix, sparse, data frame, or one set per row)."
         X = self._features(X, reset=True)
         Z, names = as_labels(Z)
-        if len(Z) != len(X): raise ValueError(f"X has {len(X)} rows but Z has {len(Z)}.")
-        if not Z.shape[1]: raise ValueError("Z has no labels.")
+        if len(Z) != len(X):
+            raise ValueError(f"X has {len(X)} rows but Z has {len(Z)}.")
+        if not Z.shape[1]:
+            raise ValueError("Z has no labels.")
         r, rng = self._rules(X), check_random_state(self.random_state)
-        best = max((self._fit_start(X, Z, r, *start) for start in self._starts(Z, names, rng)), key=lambda fit: fit[1][-1])
+        best = max(
+            (self._fit_start(X, Z, r, *start) for start in self._starts(Z, names, rng)),
+            key=lambda fit: fit[1][-1],
+        )
         s, self.objective_history_, self.converged_ = best
-        if not self.converged_ and self.max_iter > 1: warnings.warn(f"EM stopped after max_iter={self.max_iter} iterations before the objective settled. Raise max_iter or tol.", ConvergenceWarning, stacklevel=2)
-        self.parents_, self.coef_, self.intercept_, self.eps_, self.label_names_ = s.parents, s.coef, s.intercept, s.eps, names
+        if not self.converged_ and self.max_iter > 1:
+            warnings.warn(
+                f"EM stopped after max_iter={self.max_iter} iterations before the objective settled. Raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.parents_, self.coef_, self.intercept_, self.eps_, self.label_names_ = (
+            s.parents,
+            s.coef,
+            s.intercept,
+            s.eps,
+            names,
+        )
         self.alpha_ = s.alpha if self.per_label else float(s.alpha[0])
-        self.n_iter_, self.n_labels_, self._scores = len(self.objective_history_)-1, len(names), X @ s.coef.T + s.intercept
+        self.n_iter_, self.n_labels_, self._scores = (
+            len(self.objective_history_) - 1,
+            len(names),
+            X @ s.coef.T + s.intercept,
+        )
         self.posterior_ = e_step(self._scores, Z, s.parents, s.alpha, s.eps).m
         return self
 
 # %% ../nbs/18_hierarchy.ipynb #7d64dfd0
 def label_pairs_test(
-    model:LabelHierarchy, X, Z, # a fitted tree and the data
-    level:float=.05, # chance of one false alarm in the whole table
-)->list: # one dict per flagged pair, most surprising first
+    model: LabelHierarchy,
+    X,
+    Z,  # a fitted tree and the data
+    level: float = 0.05,  # chance of one false alarm in the whole table
+) -> list:  # one dict per flagged pair, most surprising first
     "Pairs of labels that occur together more often than the tree can explain; `implied`: the data want a second parent."
     F, M = model.decision_function(X), as_labels(Z, model.label_names_)[0]
     alpha, n, A = np.broadcast_to(model.alpha_, M.shape[1]), M.sum(0), cooccurrence(M)
-    prior = e_step(F, np.zeros_like(M), model.parents_, 1., model.eps_)             # α = 1: labels say nothing, only x speaks
+    prior = e_step(
+        F, np.zeros_like(M), model.parents_, 1.0, model.eps_
+    )  # α = 1: labels say nothing, only x speaks
     above = ancestors(model.parents_)
-    q, c = np.nonzero((n[:, None] > n) | ((n[:, None] == n) & np.tri(len(n), k=-1, dtype=bool)))
+    q, c = np.nonzero(
+        (n[:, None] > n) | ((n[:, None] == n) & np.tri(len(n), k=-1, dtype=bool))
+    )
     q, c = (v[~(above[q, c] | above[c, q])] for v in (q, c))
-    J = _pairs_at(prior.m, prior.r0, prior.r1, model.parents_, topological(model.parents_), q, c)[0]
-    p = (1-alpha[q])*(1-alpha[c])*J
-    seen, expected = (M[:, q].astype(float)*M[:, c]).sum(0), p.sum(0)
-    z = (seen-expected)/np.sqrt(np.maximum((p*(1-p)).sum(0), 1e-12))
-    bad = np.flatnonzero((z > norm.isf(level/max(len(q), 1))) & (seen >= 5))
-    se = np.sqrt(alpha*(1-alpha))[q]/np.sqrt(np.maximum(n[c], 1))
-    return [dict(label=str(model.label_names_[c[t]]), second_parent=str(model.label_names_[q[t]]), together=int(seen[t]), expected=float(expected[t]), z=float(z[t]),
-                 share=float(A[q[t], c[t]]), implied=bool(A[q[t], c[t]] >= 1-alpha[q[t]]-2*se[t])) for t in bad[np.argsort(-z[bad])]]
+    J = _pairs_at(
+        prior.m, prior.r0, prior.r1, model.parents_, topological(model.parents_), q, c
+    )[0]
+    p = (1 - alpha[q]) * (1 - alpha[c]) * J
+    seen, expected = (M[:, q].astype(float) * M[:, c]).sum(0), p.sum(0)
+    z = (seen - expected) / np.sqrt(np.maximum((p * (1 - p)).sum(0), 1e-12))
+    bad = np.flatnonzero((z > norm.isf(level / max(len(q), 1))) & (seen >= 5))
+    se = np.sqrt(alpha * (1 - alpha))[q] / np.sqrt(np.maximum(n[c], 1))
+    return [
+        dict(
+            label=str(model.label_names_[c[t]]),
+            second_parent=str(model.label_names_[q[t]]),
+            together=int(seen[t]),
+            expected=float(expected[t]),
+            z=float(z[t]),
+            share=float(A[q[t], c[t]]),
+            implied=bool(A[q[t], c[t]] >= 1 - alpha[q[t]] - 2 * se[t]),
+        )
+        for t in bad[np.argsort(-z[bad])]
+    ]
 
 # %% ../nbs/18_hierarchy.ipynb #30e6a017
 class FastTag(ClassifierMixin, MultiOutputMixin, BaseEstimator):
     "Linear tagger with tag dropout integrated out (Chen, Zheng, Weinberger 2013): a baseline for missing labels."
-    def __init__(self, lam=1e-3, *, gamma=1., p=.5, max_iter=20): self.lam, self.gamma, self.p, self.max_iter = lam, gamma, p, max_iter # ridge; weight of the reconstruction; chance that a tag is dropped
+
+    def __init__(self, lam=1e-3, *, gamma=1.0, p=0.5, max_iter=20):
+        self.lam, self.gamma, self.p, self.max_iter = (
+            lam,
+            gamma,
+            p,
+            max_iter,
+        )  # ridge; weight of the reconstruction; chance that a tag is dropped
+
     def fit(self, X, Z):
         "Alternate the two closed forms: enrich `B z`, predict `W x`."
         X = np.c_[validate_data(self, X, dtype=np.float64), np.ones(len(X))]
         Z, self.label_names_ = as_labels(Z)
-        z, n, q = Z.astype(float), len(X), 1-self.p
-        S = z.T @ z/n; Q = q*q*S; np.fill_diagonal(Q, q*np.diag(S))
-        ridge = X.T @ X/n + self.lam*np.eye(X.shape[1])
+        z, n, q = Z.astype(float), len(X), 1 - self.p
+        S = z.T @ z / n
+        Q = q * q * S
+        np.fill_diagonal(Q, q * np.diag(S))
+        ridge = X.T @ X / n + self.lam * np.eye(X.shape[1])
         B = np.eye(z.shape[1])
         for _ in range(self.max_iter):
-            W = np.linalg.solve(ridge, X.T @ (z @ B.T)/n)                                         # (d+1, K)
-            B = np.linalg.solve(self.gamma*Q + S + 1e-9*np.eye(len(S)), (self.gamma*q*S + (X @ W).T @ z/n).T).T
+            W = np.linalg.solve(ridge, X.T @ (z @ B.T) / n)  # (d+1, K)
+            B = np.linalg.solve(
+                self.gamma * Q + S + 1e-9 * np.eye(len(S)),
+                (self.gamma * q * S + (X @ W).T @ z / n).T,
+            ).T
         self.coef_, self.B_ = W, B
-        s, grid = X @ W, np.linspace(.02, .9, 45)
-        self.threshold_ = grid[np.argmax([2*(z[s >= t].sum())/max((s >= t).sum() + z.sum(), 1) for t in grid])]   # best F1 on the recorded labels
+        s, grid = X @ W, np.linspace(0.02, 0.9, 45)
+        self.threshold_ = grid[
+            np.argmax(
+                [2 * (z[s >= t].sum()) / max((s >= t).sum() + z.sum(), 1) for t in grid]
+            )
+        ]  # best F1 on the recorded labels
         return self
-    def decision_function(self, X): "Scores `W x`."; return np.c_[validate_data(self, X, dtype=np.float64, reset=False), np.ones(len(X))] @ self.coef_
-    def predict(self, X): "Labels above the threshold."; return (self.decision_function(X) >= self.threshold_).astype(np.int8)
 
-def binary_relevance(d, lam=1.):
+    def decision_function(self, X):
+        "Scores `W x`."
+        return (
+            np.c_[validate_data(self, X, dtype=np.float64, reset=False), np.ones(len(X))]
+            @ self.coef_
+        )
+
+    def predict(self, X):
+        "Labels above the threshold."
+        return (self.decision_function(X) >= self.threshold_).astype(np.int8)
+
+
+def binary_relevance(d, lam=1.0):
     "One logistic regression per label (scikit-learn), same penalty as (5.2)."
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
-    return OneVsRestClassifier(LogisticRegression(C=d/lam, max_iter=500))
 
-def classifier_chain(Z, d, lam=1.):
+    return OneVsRestClassifier(LogisticRegression(C=d / lam, max_iter=500))
+
+
+def classifier_chain(Z, d, lam=1.0):
     "A chain of logistic regressions, frequent labels first."
     from sklearn.linear_model import LogisticRegression
     from sklearn.multioutput import ClassifierChain
-    return ClassifierChain(LogisticRegression(C=d/lam, max_iter=500), order=np.argsort(-np.asarray(Z).sum(0), kind="stable"))
+
+    return ClassifierChain(
+        LogisticRegression(C=d / lam, max_iter=500),
+        order=np.argsort(-np.asarray(Z).sum(0), kind="stable"),
+    )
 
 # %% ../nbs/18_hierarchy.ipynb #299e2ea6
 def hierarchy_figure(
-    noise:float=.3, samples:int=600, # share of labels removed; rows
-    seed:int=0, # of the toy data
+    noise: float = 0.3,
+    samples: int = 600,  # share of labels removed; rows
+    seed: int = 0,  # of the toy data
 ):
     "The learned tree beside the co-occurrence matrix in its order; labels that hang wrongly are red."
     import matplotlib.pyplot as plt
     from csc_nb.datasets import toy_tree
     from csc_nb.plotting import LabelTreeDisplay
+
     t = toy_tree(samples, missing=noise, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         h = LabelHierarchy(max_iter=30, tol=1e-3).fit(t.data, t.Z)
     fig, ax = plt.subplots(figsize=(5.2, 3.3))
-    d = LabelTreeDisplay(h.parents_, names=t.label_names, cooccurrence=cooccurrence(t.Z)).plot(ax)
+    d = LabelTreeDisplay(
+        h.parents_, names=t.label_names, cooccurrence=cooccurrence(t.Z)
+    ).plot(ax)
     wrong = {str(n) for n, a, b in zip(t.label_names, t.parents, h.parents_) if a != b}
     for text in ax.texts:
-        if text.get_text() in wrong: text.set_color("#D7191C")
-    fig.suptitle(f"{len(wrong)} of {len(t.parents)} labels hang wrongly;  missing rate {h.alpha_:.2f}, true {noise:.2f}", fontsize=9, x=.12, ha="left")
+        if text.get_text() in wrong:
+            text.set_color("#D7191C")
+    fig.suptitle(
+        f"{len(wrong)} of {len(t.parents)} labels hang wrongly;  missing rate {h.alpha_:.2f}, true {noise:.2f}",
+        fontsize=9,
+        x=0.12,
+        ha="left",
+    )
     return fig

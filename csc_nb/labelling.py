@@ -11,7 +11,16 @@ from typing import NamedTuple
 import numpy as np
 from .constraints import Constraints, Triplets
 from .graph import closure, contradictions, explain_chain, implied
-from .oracles import ActiveLearner, Journal, Pair, Triple, _plain, _translate, read_journal, standing_answers
+from csc_nb.oracles import (
+    ActiveLearner,
+    Journal,
+    Pair,
+    Triple,
+    _plain,
+    _translate,
+    read_journal,
+    standing_answers,
+)
 
 # %% auto #0
 __all__ = ['IMAGE_ENDS', 'column_kind', 'open_image', 'feature_matrix', 'Items', 'FixedQuestions', 'random_questions',
@@ -22,179 +31,320 @@ __all__ = ['IMAGE_ENDS', 'column_kind', 'open_image', 'feature_matrix', 'Items',
 # %% ../nbs/30_labelling.ipynb #9c900567
 IMAGE_ENDS = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
 
-def _missing(v): return v is None or (isinstance(v, (float, np.floating)) and v != v) or (isinstance(v, str) and not v.strip()) or type(v).__name__ in ("NAType", "NaTType")
+
+def _missing(v):
+    return (
+        v is None
+        or (isinstance(v, (float, np.floating)) and v != v)
+        or (isinstance(v, str) and not v.strip())
+        or type(v).__name__ in ("NAType", "NaTType")
+    )
+
 
 def _number(v):
     "A cell as a float, or `None`."
-    if isinstance(v, (bool, np.bool_)): return float(v)
-    if isinstance(v, (int, float, np.number)): return float(v)
-    try: return float(v) if isinstance(v, str) and len(v) < 40 else None
-    except ValueError: return None
+    if isinstance(v, (bool, np.bool_)):
+        return float(v)
+    if isinstance(v, (int, float, np.number)):
+        return float(v)
+    try:
+        return float(v) if isinstance(v, str) and len(v) < 40 else None
+    except ValueError:
+        return None
+
 
 def _series(v):
     "A cell as a 1-D array: a list, an array, or text such as `1.5 2 2.5`; else `None`."
     if isinstance(v, str):
         parts = re.split(r"[\s;,|]+", v[:100_000].strip(" []()"))
-        if len(parts) < 3: return None
+        if len(parts) < 3:
+            return None
         v = [_number(p) for p in parts]
-    try: a = np.asarray(v, dtype=float)
-    except (TypeError, ValueError): return None
+    try:
+        a = np.asarray(v, dtype=float)
+    except (TypeError, ValueError):
+        return None
     return a if a.ndim == 1 and len(a) > 1 and np.isfinite(a).any() else None
 
 # %% ../nbs/30_labelling.ipynb #2909078b
 def column_kind(
-    values, # cells of one column
-)->str: # "number", "category", "text", "image", "series" or "label"
+    values,  # cells of one column
+) -> str:  # "number", "category", "text", "image", "series" or "label"
     "What a column holds."
     some = [v for v in values if not _missing(v)][:500]
-    if not some: return "label"
-    if all(isinstance(v, (bytes, bytearray)) or hasattr(v, "convert") or getattr(v, "ndim", 0) in (2, 3) for v in some): return "image"
-    if all(isinstance(v, (str, os.PathLike)) and str(v).lower().endswith(IMAGE_ENDS) for v in some): return "image"
-    if all(not isinstance(v, str) and _series(v) is not None for v in some): return "series"
-    if all(_number(v) is not None for v in some): return "number"
-    if all(_series(v) is not None for v in some): return "series"
+    if not some:
+        return "label"
+    if all(
+        isinstance(v, (bytes, bytearray))
+        or hasattr(v, "convert")
+        or getattr(v, "ndim", 0) in (2, 3)
+        for v in some
+    ):
+        return "image"
+    if all(
+        isinstance(v, (str, os.PathLike)) and str(v).lower().endswith(IMAGE_ENDS)
+        for v in some
+    ):
+        return "image"
+    if all(not isinstance(v, str) and _series(v) is not None for v in some):
+        return "series"
+    if all(_number(v) is not None for v in some):
+        return "number"
+    if all(_series(v) is not None for v in some):
+        return "series"
     words = np.median([len(str(v)[:2000].split()) for v in some])
-    if words >= 4: return "text"
-    return "category" if len({str(v)[:200] for v in some}) <= min(20, max(2, len(some)//2)) else "label"
+    if words >= 4:
+        return "text"
+    return (
+        "category"
+        if len({str(v)[:200] for v in some}) <= min(20, max(2, len(some) // 2))
+        else "label"
+    )
 
 # %% ../nbs/30_labelling.ipynb #2b0b3877
-def _block(A, weight=4., d=20):
+def _block(A, weight=4.0, d=20):
     "Principal components of `A`, with total variance `weight`."
     from sklearn.decomposition import PCA
+
     A = A - A.mean(0)
     d = min(d, min(A.shape) - 1)
-    if d < 1 or not A.any(): return np.zeros((len(A), 1))
-    Z = PCA(d, svd_solver="full").fit_transform(A) if A.shape[1] <= 2000 else PCA(d, svd_solver="randomized", random_state=0).fit_transform(A)
-    return Z*math.sqrt(weight/max(Z.var(0).sum(), 1e-12))
+    if d < 1 or not A.any():
+        return np.zeros((len(A), 1))
+    Z = (
+        PCA(d, svd_solver="full").fit_transform(A)
+        if A.shape[1] <= 2000
+        else PCA(d, svd_solver="randomized", random_state=0).fit_transform(A)
+    )
+    return Z * math.sqrt(weight / max(Z.var(0).sum(), 1e-12))
+
 
 def _text_block(values):
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.decomposition import TruncatedSVD
+
     docs = ["" if _missing(v) else str(v)[:20_000] for v in values]
-    try: T = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, max_features=20_000).fit_transform(docs)
-    except ValueError: return np.zeros((len(docs), 1)) # no letters at all
+    try:
+        T = TfidfVectorizer(
+            analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True, max_features=20_000
+        ).fit_transform(docs)
+    except ValueError:
+        return np.zeros((len(docs), 1))  # no letters at all
     d = min(40, T.shape[1] - 1, T.shape[0] - 1)
-    return _block(TruncatedSVD(d, random_state=0).fit_transform(T) if d > 1 else T.toarray(), d=8)
+    return _block(
+        TruncatedSVD(d, random_state=0).fit_transform(T) if d > 1 else T.toarray(), d=8
+    )
+
 
 def _series_block(values, m=64):
     rows = [_series(v) for v in values]
     A = np.zeros((len(rows), m))
     for r, s in enumerate(rows):
-        if s is not None: ok = np.isfinite(s); A[r] = np.interp(np.linspace(0, len(s)-1, m), np.flatnonzero(ok), s[ok])
+        if s is not None:
+            ok = np.isfinite(s)
+            A[r] = np.interp(np.linspace(0, len(s) - 1, m), np.flatnonzero(ok), s[ok])
     return _block(A)
 
 # %% ../nbs/30_labelling.ipynb #82bb5da5
 def open_image(
-    v, # bytes, array, PIL image, or path
-    folder=".", # where relative paths start
-    size=480, # longest side
-): # PIL image; ValueError in words when there is none
+    v,  # bytes, array, PIL image, or path
+    folder=".",  # where relative paths start
+    size=480,  # longest side
+):  # PIL image; ValueError in words when there is none
     "An image cell as a small RGB picture. Only pixels come through; nothing is fetched."
     from PIL import Image
+
     try:
-        if hasattr(v, "convert"): im = v
+        if hasattr(v, "convert"):
+            im = v
         elif getattr(v, "ndim", 0) in (2, 3):
-            A = np.nan_to_num(np.asarray(v, float)); span = A.max() - A.min()
-            im = Image.fromarray((255*(A - A.min())/(span or 1)).astype(np.uint8))
-        elif isinstance(v, (bytes, bytearray)): im = Image.open(io.BytesIO(v))
-        elif re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", str(v)): raise ValueError("an address on the web; nothing is fetched")
-        else: im = Image.open(Path(folder)/str(v))
-        if im.width*im.height > 50_000_000: raise ValueError(f"{im.width} × {im.height} is too large")
+            A = np.nan_to_num(np.asarray(v, float))
+            span = A.max() - A.min()
+            im = Image.fromarray((255 * (A - A.min()) / (span or 1)).astype(np.uint8))
+        elif isinstance(v, (bytes, bytearray)):
+            im = Image.open(io.BytesIO(v))
+        elif re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", str(v)):
+            raise ValueError("an address on the web; nothing is fetched")
+        else:
+            im = Image.open(Path(folder) / str(v))
+        if im.width * im.height > 50_000_000:
+            raise ValueError(f"{im.width} × {im.height} is too large")
         im = im.convert("RGB")
         im.thumbnail((size, size))
         return im
-    except FileNotFoundError: raise ValueError("no such file") from None
-    except ValueError: raise
-    except Exception as e: raise ValueError(f"not an image ({type(e).__name__})") from None
+    except FileNotFoundError:
+        raise ValueError("no such file") from None
+    except ValueError:
+        raise
+    except Exception as e:
+        raise ValueError(f"not an image ({type(e).__name__})") from None
+
 
 def _image_block(values, folder):
     A = np.zeros((len(values), 256))
     for r, v in enumerate(values):
-        try: A[r] = np.asarray(open_image(v, folder, 64).convert("L").resize((16, 16)), float).ravel()/255
-        except ValueError: pass # shown as missing
+        try:
+            A[r] = (
+                np.asarray(
+                    open_image(v, folder, 64).convert("L").resize((16, 16)), float
+                ).ravel()
+                / 255
+            )
+        except ValueError:
+            pass  # shown as missing
     return _block(A)
 
 # %% ../nbs/30_labelling.ipynb #ebf6912c
 def _number_block(values):
-    x = np.array([np.nan if _missing(v) else _number(v) for v in values], float); x[~np.isfinite(x)] = np.nan
-    x = np.where(np.isnan(x), np.nanmedian(x) if np.isfinite(x).any() else 0., x)
-    return ((x - x.mean())/(x.std() or 1.))[:, None]
+    x = np.array([np.nan if _missing(v) else _number(v) for v in values], float)
+    x[~np.isfinite(x)] = np.nan
+    x = np.where(np.isnan(x), np.nanmedian(x) if np.isfinite(x).any() else 0.0, x)
+    return ((x - x.mean()) / (x.std() or 1.0))[:, None]
+
 
 def _category_block(values):
     words = [None if _missing(v) else str(v) for v in values]
-    return np.array([[w == u for u in sorted({w for w in words if w is not None})] for w in words], float)
+    return np.array(
+        [[w == u for u in sorted({w for w in words if w is not None})] for w in words],
+        float,
+    )
+
 
 def feature_matrix(
-    columns:dict, # name → cells
-    kinds:dict, # name → kind
-    folder=".", # of image files
-)->np.ndarray: # (n, d), rounded
+    columns: dict,  # name → cells
+    kinds: dict,  # name → kind
+    folder=".",  # of image files
+) -> np.ndarray:  # (n, d), rounded
     "Numbers for the learner, from the columns shown."
-    make = dict(number=_number_block, category=_category_block, text=_text_block, series=_series_block, image=lambda v: _image_block(v, folder))
+    make = dict(
+        number=_number_block,
+        category=_category_block,
+        text=_text_block,
+        series=_series_block,
+        image=lambda v: _image_block(v, folder),
+    )
     parts = [make[kinds[c]](v) for c, v in columns.items() if kinds[c] in make]
-    if not parts: raise ValueError(f"Nothing to compute with: {', '.join(columns)} hold only names. Show a column with numbers, texts, images or series, or pass features=.")
-    return np.round(np.hstack(parts), 4) + 0.
+    if not parts:
+        raise ValueError(
+            f"Nothing to compute with: {', '.join(columns)} hold only names. Show a column with numbers, texts, images or series, or pass features=."
+        )
+    return np.round(np.hstack(parts), 4) + 0.0
 
 # %% ../nbs/30_labelling.ipynb #7487cd98
 def _columns(data):
     "A table as name → list of cells."
-    if hasattr(data, "columns") and hasattr(data, "__getitem__"): cols = {str(c): list(data[c]) for c in data.columns}
-    elif isinstance(data, dict): cols = {str(c): list(v) for c, v in data.items()}
+    if hasattr(data, "columns") and hasattr(data, "__getitem__"):
+        cols = {str(c): list(data[c]) for c in data.columns}
+    elif isinstance(data, dict):
+        cols = {str(c): list(v) for c, v in data.items()}
     elif isinstance(data, (list, tuple)) and data and isinstance(data[0], dict):
-        cols = {str(c): [r.get(c) for r in data] for c in dict.fromkeys(c for r in data for c in r)}
-    else: raise TypeError(f"A data frame, a dictionary of columns or a list of records is expected, not {type(data).__name__}.")
+        cols = {
+            str(c): [r.get(c) for r in data]
+            for c in dict.fromkeys(c for r in data for c in r)
+        }
+    else:
+        raise TypeError(
+            f"A data frame, a dictionary of columns or a list of records is expected, not {type(data).__name__}."
+        )
     sizes = {len(v) for v in cols.values()}
-    if len(sizes) != 1: raise ValueError(f"Columns have different lengths: {', '.join(f'{c} {len(v)}' for c, v in list(cols.items())[:5])}." if cols else "The table has no columns.")
+    if len(sizes) != 1:
+        raise ValueError(
+            f"Columns have different lengths: {', '.join(f'{c} {len(v)}' for c, v in list(cols.items())[:5])}."
+            if cols
+            else "The table has no columns."
+        )
     return cols
+
 
 def _find_ids(data, cols, id):
     if id is not None:
-        if id not in cols: raise ValueError(f"No column {id!r} for id=. The table has: {', '.join(list(cols)[:12])}.")
+        if id not in cols:
+            raise ValueError(
+                f"No column {id!r} for id=. The table has: {', '.join(list(cols)[:12])}."
+            )
         ids = cols[id]
-    elif hasattr(data, "index") and type(data.index).__name__ != "RangeIndex" and not callable(data.index): ids = list(data.index)
-    else: return list(range(len(next(iter(cols.values())))))
-    ids = [_plain(i) if not (isinstance(i, float) and i == int(i)) else int(i) for i in (("" if _missing(v) else v) for v in ids)]
+    elif (
+        hasattr(data, "index")
+        and type(data.index).__name__ != "RangeIndex"
+        and not callable(data.index)
+    ):
+        ids = list(data.index)
+    else:
+        return list(range(len(next(iter(cols.values())))))
+    ids = [
+        _plain(i) if not (isinstance(i, float) and i == int(i)) else int(i)
+        for i in (("" if _missing(v) else v) for v in ids)
+    ]
     twice = [i for i, k in Counter(ids).items() if k > 1]
-    if twice: raise ValueError(f"{len(twice)} ids occur more than once: first is {str(twice[0])[:60]!r} ({ids.count(twice[0])} times). Ids must name one row each; leave id= out to use row numbers.")
+    if twice:
+        raise ValueError(
+            f"{len(twice)} ids occur more than once: first is {str(twice[0])[:60]!r} ({ids.count(twice[0])} times). Ids must name one row each; leave id= out to use row numbers."
+        )
     return ids
 
 # %% ../nbs/30_labelling.ipynb #d2306039
 class Items:
     "Rows to be compared: ids, cells to show, numbers to cluster by."
-    def __init__(self,
-        data, # data frame, dictionary of columns or list of records
-        id=None, # column with ids
-        show=None, # columns to show, or {column: kind}, or a function of a row (a dict); None: all but the id
-        features=None, # (n, d) numbers for the learner, or names of columns; None: the columns shown
-        folder=".", # where paths of images start
+
+    def __init__(
+        self,
+        data,  # data frame, dictionary of columns or list of records
+        id=None,  # column with ids
+        show=None,  # columns to show, or {column: kind}, or a function of a row (a dict); None: all but the id
+        features=None,  # (n, d) numbers for the learner, or names of columns; None: the columns shown
+        folder=".",  # where paths of images start
     ):
         self.columns, self.id_name, self.folder = _columns(data), id, Path(folder)
         self.ids = _find_ids(data, self.columns, id)
         self.n, self.draw = len(self.ids), show if callable(show) else None
-        if self.n < 2: raise ValueError(f"There is nothing to compare: the table has {self.n} rows.")
-        names = [c for c in self.columns if c != id] if show is None or callable(show) else [show] if isinstance(show, str) else list(show)
+        if self.n < 2:
+            raise ValueError(f"There is nothing to compare: the table has {self.n} rows.")
+        names = (
+            [c for c in self.columns if c != id]
+            if show is None or callable(show)
+            else [show]
+            if isinstance(show, str)
+            else list(show)
+        )
         self._known(names, "show")
         self.kinds = {c: column_kind(self.columns[c]) for c in self.columns}
-        if isinstance(show, dict): self._set_kinds(show)
+        if isinstance(show, dict):
+            self._set_kinds(show)
         self.show = names
         self.X, self._spread = self._features(features), {}
 
-    def row(self, i): "Row `i` as a dictionary."; return {c: v[i] for c, v in self.columns.items()}
-    def __repr__(self): return f"Items: {self.n} rows; " + ", ".join(f"{c} ({self.kinds[c]})" for c in self.show)
+    def row(self, i):
+        "Row `i` as a dictionary."
+        return {c: v[i] for c, v in self.columns.items()}
+
+    def __repr__(self):
+        return f"Items: {self.n} rows; " + ", ".join(
+            f"{c} ({self.kinds[c]})" for c in self.show
+        )
 
     def _known(self, names, what):
         bad = [c for c in names if c not in self.columns]
-        if bad: raise ValueError(f"No column {bad[0]!r} for {what}=. The table has: {', '.join(list(self.columns)[:12])}.")
+        if bad:
+            raise ValueError(
+                f"No column {bad[0]!r} for {what}=. The table has: {', '.join(list(self.columns)[:12])}."
+            )
 
     def _set_kinds(self, show):
         for c, k in show.items():
-            if k not in ("number", "category", "text", "image", "series", "label"): raise ValueError(f"show[{c!r}]={k!r}: use number, category, text, image, series or label.")
+            if k not in ("number", "category", "text", "image", "series", "label"):
+                raise ValueError(
+                    f"show[{c!r}]={k!r}: use number, category, text, image, series or label."
+                )
             self.kinds[c] = k
 
     def _features(self, f):
-        if f is not None and not (isinstance(f, (list, tuple)) and all(isinstance(c, str) for c in f)):
+        if f is not None and not (
+            isinstance(f, (list, tuple)) and all(isinstance(c, str) for c in f)
+        ):
             X = np.asarray(f, float)
-            if X.ndim != 2 or len(X) != self.n: raise ValueError(f"features has shape {X.shape}; one row of numbers for each of the {self.n} rows is needed.")
+            if X.ndim != 2 or len(X) != self.n:
+                raise ValueError(
+                    f"features has shape {X.shape}; one row of numbers for each of the {self.n} rows is needed."
+                )
             return X
         names = self.show if f is None else list(f)
         self._known(names, "features")
@@ -202,30 +352,56 @@ class Items:
 
 # %% ../nbs/30_labelling.ipynb #e7cb3f49
 def _same_key(v):
-    if _missing(v): return None
-    if isinstance(v, (int, float, np.number)): return float(v)
-    return v.strip() if isinstance(v, str) else v if isinstance(v, bytes) else v.tobytes() if hasattr(v, "tobytes") else str(v)
+    if _missing(v):
+        return None
+    if isinstance(v, (int, float, np.number)):
+        return float(v)
+    return (
+        v.strip()
+        if isinstance(v, str)
+        else v
+        if isinstance(v, bytes)
+        else v.tobytes()
+        if hasattr(v, "tobytes")
+        else str(v)
+    )
 
-def _differing(self, rows, sd=.5):
+
+def _differing(self, rows, sd=0.5):
     "Columns shown in which these rows differ; numbers by more than `sd` standard deviations."
+
     def far(c):
         keys = {_same_key(self.columns[c][i]) for i in rows}
-        if len(keys) < 2 or self.kinds[c] != "number": return len(keys) > 1
-        if c not in self._spread: self._spread[c] = np.nanstd([np.nan if _missing(v) else _number(v) for v in self.columns[c]])
+        if len(keys) < 2 or self.kinds[c] != "number":
+            return len(keys) > 1
+        if c not in self._spread:
+            self._spread[c] = np.nanstd(
+                [np.nan if _missing(v) else _number(v) for v in self.columns[c]]
+            )
         y = [_number(self.columns[c][i]) for i in rows if not _missing(self.columns[c][i])]
-        return len(y) < len(rows) or max(y) - min(y) > sd*self._spread[c]
+        return len(y) < len(rows) or max(y) - min(y) > sd * self._spread[c]
+
     return [c for c in self.show if far(c)]
+
 
 Items.differing = _differing
 
 # %% ../nbs/30_labelling.ipynb #de0783a4
 class FixedQuestions(ActiveLearner):
     "Asks a given list of pairs or triples, in its order."
-    def __init__(self,
-        questions=(), # tuples of 2 or 3 row numbers
-        clusterer=None, # fitted to the answers; None: groups that answers join, other rows to the nearest
-        *, random_state=None,
-    ): self.questions, self.clusterer, self.random_state = questions, clusterer, random_state
+
+    def __init__(
+        self,
+        questions=(),  # tuples of 2 or 3 row numbers
+        clusterer=None,  # fitted to the answers; None: groups that answers join, other rows to the nearest
+        *,
+        random_state=None,
+    ):
+        self.questions, self.clusterer, self.random_state = (
+            questions,
+            clusterer,
+            random_state,
+        )
 
     def _queries(self, X, rng):
         said = []
@@ -238,32 +414,51 @@ class FixedQuestions(ActiveLearner):
 
     def _labels_of(self, X, said):
         must, cannot = links_of(said)
-        if self.clusterer is not None: return _fit_answers(self.clusterer, X, said, must, cannot)
-        label, named = closure(len(X), must).label, np.unique(np.concatenate([must, cannot]))
-        if not len(named): return np.zeros(len(X), np.int64)
+        if self.clusterer is not None:
+            return _fit_answers(self.clusterer, X, said, must, cannot)
+        label, named = (
+            closure(len(X), must).label,
+            np.unique(np.concatenate([must, cannot])),
+        )
+        if not len(named):
+            return np.zeros(len(X), np.int64)
         from sklearn.neighbors import NearestNeighbors
-        near = NearestNeighbors(n_neighbors=1).fit(X[named]).kneighbors(X, return_distance=False).ravel()
-        out = label[named[near]]; out[named] = label[named]
+
+        near = (
+            NearestNeighbors(n_neighbors=1)
+            .fit(X[named])
+            .kneighbors(X, return_distance=False)
+            .ravel()
+        )
+        out = label[named[near]]
+        out[named] = label[named]
         return np.unique(out, return_inverse=True)[1].ravel()
+
 
 def random_questions(n, m, size=2, random_state=0):
     "`m` different random pairs (`size=2`) or triples of rows."
     rng, out = np.random.default_rng(random_state), {}
     m = min(m, math.comb(n, size))
-    while len(out) < m: q = rng.choice(n, size, replace=False).tolist(); out.setdefault(tuple(sorted(q)), tuple(q))
+    while len(out) < m:
+        q = rng.choice(n, size, replace=False).tolist()
+        out.setdefault(tuple(sorted(q)), tuple(q))
     return list(out.values())
 
 # %% ../nbs/30_labelling.ipynb #fa09feeb
 def pair_facts(
-    q, # `Pair` or `Triple`
-    answer, # in one form
-)->list: # (row, row, +1 or -1)
+    q,  # `Pair` or `Triple`
+    answer,  # in one form
+) -> list:  # (row, row, +1 or -1)
     "The pairs that one answer settles."
-    if q.kind == "pair": return [(q.a, q.b, int(answer))] if answer else []
-    if answer not in ("ab", "ac", "bc"): return []
+    if q.kind == "pair":
+        return [(q.a, q.b, int(answer))] if answer else []
+    if answer not in ("ab", "ac", "bc"):
+        return []
     at = dict(a=q.a, b=q.b, c=q.c)
-    i, j = (at[ch] for ch in answer); k = next(v for ch, v in at.items() if ch not in answer)
+    i, j = (at[ch] for ch in answer)
+    k = next(v for ch, v in at.items() if ch not in answer)
     return [(i, j, 1), (i, k, -1), (j, k, -1)]
+
 
 def links_of(said):
     "Must-links and cannot-links of a list of (question, answer), as two arrays."
@@ -271,155 +466,249 @@ def links_of(said):
     pick = lambda s: np.array([f[:2] for f in facts if f[2] == s], np.int64).reshape(-1, 2)
     return pick(1), pick(-1)
 
+
 def _fit_answers(est, X, said, must, cannot):
     "Labels of a passive clusterer for these answers."
     import inspect
     from sklearn.base import clone
+
     takes = inspect.signature(est.fit).parameters
-    tri = [(q.items, a) for q, a in said if q.kind == "triple" and a != "unsure"] if "triplets" in takes else []
-    if tri: must, cannot = links_of([(q, a) for q, a in said if q.kind == "pair"])
-    c = Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X)) if len(must) + len(cannot) else None
-    more = dict(triplets=Triplets(*np.array([i for i, _ in tri]).T, [a for _, a in tri], n_samples=len(X))) if tri else {}
-    return clone(est).fit(X, **({"constraints": c} if c is not None else {}), **more).labels_
+    tri = (
+        [(q.items, a) for q, a in said if q.kind == "triple" and a != "unsure"]
+        if "triplets" in takes
+        else []
+    )
+    if tri:
+        must, cannot = links_of([(q, a) for q, a in said if q.kind == "pair"])
+    c = (
+        Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X))
+        if len(must) + len(cannot)
+        else None
+    )
+    more = (
+        dict(
+            triplets=Triplets(
+                *np.array([i for i, _ in tri]).T, [a for _, a in tri], n_samples=len(X)
+            )
+        )
+        if tri
+        else {}
+    )
+    return (
+        clone(est).fit(X, **({"constraints": c} if c is not None else {}), **more).labels_
+    )
 
 # %% ../nbs/30_labelling.ipynb #f349d621
 class Turn(NamedTuple):
     "One screen."
-    id: str # answers carry it
-    query: object # `Pair` or `Triple`
-    shown: tuple # rows in the order on the screen
-    back_to: int = None # number of a skipped answer that is asked again
+
+    id: str  # answers carry it
+    query: object  # `Pair` or `Triple`
+    shown: tuple  # rows in the order on the screen
+    back_to: int = None  # number of a skipped answer that is asked again
+
 
 class Said(NamedTuple):
     "One answer that stands."
-    k: int # number, from 0
+
+    k: int  # number, from 0
     query: object
-    answer: object # in one form
-    how: str # "" given, "skip", "kept" or "implied"
+    answer: object  # in one form
+    how: str  # "" given, "skip", "kept" or "implied"
+
 
 class Conflict(NamedTuple):
     "Answers that cannot all be right."
-    odd: Said # the answer “different”
-    chain: list # the answers “same” that join its two rows
-    text: str # in words
-    kept: bool # the person chose to keep them all
+
+    odd: Said  # the answer “different”
+    chain: list  # the answers “same” that join its two rows
+    text: str  # in words
+    kept: bool  # the person chose to keep them all
 
 # %% ../nbs/30_labelling.ipynb #0d4afb0b
-def open_journal(path, annotator="", wait=0.):
+def open_journal(path, annotator="", wait=0.0):
     "The log at `path`; while another process holds it, try again for `wait` seconds."
     end = time.monotonic() + wait
     while True:
-        try: journal = Journal(path, annotator)
+        try:
+            journal = Journal(path, annotator)
         except RuntimeError:
-            if time.monotonic() > end: raise
-            time.sleep(.2); continue
-        other = {e.get("annotator", "") for e in journal.events if e["event"] == "answer"} - {annotator}
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+            continue
+        other = {
+            e.get("annotator", "") for e in journal.events if e["event"] == "answer"
+        } - {annotator}
         if other:
             journal.close()
-            raise ValueError(f"{path} holds answers of annotator {sorted(other)[0]!r}; this session is for {annotator!r}. One log for each person: choose another file.")
+            raise ValueError(
+                f"{path} holds answers of annotator {sorted(other)[0]!r}; this session is for {annotator!r}. One log for each person: choose another file."
+            )
         return journal
 
 # %% ../nbs/30_labelling.ipynb #91c3ed3d
 class _Memory:
     "What was said about each question, the last word counting."
-    def __init__(self): self.said = {}
+
+    def __init__(self):
+        self.said = {}
+
     @staticmethod
-    def key(q): return (q.kind, *sorted(q.items))
-    def put(self, q, answer, how=""): self.said[self.key(q)] = (q, answer, how)
-    def drop(self, q): self.said.pop(self.key(q), None)
+    def key(q):
+        return (q.kind, *sorted(q.items))
+
+    def put(self, q, answer, how=""):
+        self.said[self.key(q)] = (q, answer, how)
+
+    def drop(self, q):
+        self.said.pop(self.key(q), None)
+
     def get(self, q):
         "(answer, how) for `q`, also when it is now asked the other way round; or `None`."
         found = self.said.get(self.key(q))
-        if found is None: return None
+        if found is None:
+            return None
         old, answer, how = found
         return (answer if q.kind == "pair" else _translate(answer, old.items, q.items)), how
+
 
 def _read_memory(events, rows):
     "Memory and the change that was cut off, if there is one, from the events of a log."
     memory, stack, change = _Memory(), [], None
     for e in events:
-        if e["event"] == "note" and e.get("kind") == "change": change = e
-        elif e["event"] == "note" and e.get("kind") == "changed": change = None
+        if e["event"] == "note" and e.get("kind") == "change":
+            change = e
+        elif e["event"] == "note" and e.get("kind") == "changed":
+            change = None
         elif e["event"] == "undo":
             for q, how in (stack.pop() for _ in range(e["n"])):
-                if change is None and how in ("", "skip"): memory.drop(q)
+                if change is None and how in ("", "skip"):
+                    memory.drop(q)
         elif e["event"] == "answer":
             q = (Pair if e["kind"] == "pair" else Triple)(*(rows[i] for i in e["items"]))
-            how = e.get("how", ""); stack.append((q, how))
-            if how in ("", "skip"): memory.put(q, q.answer(e["answer"]), how)
+            how = e.get("how", "")
+            stack.append((q, how))
+            if how in ("", "skip"):
+                memory.put(q, q.answer(e["answer"]), how)
     return memory, change
 
 # %% ../nbs/30_labelling.ipynb #654d779f
 class _Talk:
     "Questions, answers, undo and change: the part of a session that moves."
+
     def _begin(self, learner, log, annotator, wait):
-        self.learner, self.annotator, self.turns, self.log = learner, annotator, 0, None if log is None else Path(log)
+        self.learner, self.annotator, self.turns, self.log = (
+            learner,
+            annotator,
+            0,
+            None if log is None else Path(log),
+        )
         self.journal = None if log is None else open_journal(log, annotator, wait)
         try:
             learner.start(self.items.X, self.items.ids, journal=self.journal)
             events = self.journal.events if self.journal else []
             self.how = [e.get("how", "") for e in standing_answers(events)]
             self.seconds = [e.get("seconds") for e in standing_answers(events)]
-            self.noisy = {tuple(e["items"]) for e in events if e["event"] == "note" and e.get("kind") == "keep"}
-            self.memory, change = _read_memory(events, {i: r for r, i in enumerate(self.items.ids)})
-            if change: self._finish_change(change)
+            self.noisy = {
+                tuple(e["items"])
+                for e in events
+                if e["event"] == "note" and e.get("kind") == "keep"
+            }
+            self.memory, change = _read_memory(
+                events, {i: r for r, i in enumerate(self.items.ids)}
+            )
+            if change:
+                self._finish_change(change)
             self._settle()
-        except BaseException: self.close(); raise
+        except BaseException:
+            self.close()
+            raise
 
     def note(self, kind, **fields):
         "Write a remark into the log."
-        if self.journal is not None: self.journal.append("note", kind=kind, **fields)
+        if self.journal is not None:
+            self.journal.append("note", kind=kind, **fields)
 
     def close(self):
         "Release the log; the answers stay readable."
-        if self.journal is not None: self.journal.close()
+        if self.journal is not None:
+            self.journal.close()
 
     def _tell(self, q, answer, how="", seconds=None, shown=None):
         self.learner.tell(q, answer, seconds=seconds, shown=shown, how=how)
-        self.how.append(how); self.seconds.append(seconds)
+        self.how.append(how)
+        self.seconds.append(seconds)
 
     def _settle(self):
         "Tell the learner what is known, until it asks something new."
         while (q := self.learner.ask()) is not None:
             known = None if self._standing(q) else self.memory.get(q)
-            if known: self._tell(q, known[0], known[1] or "kept"); continue
+            if known:
+                self._tell(q, known[0], known[1] or "kept")
+                continue
             value = None if self.check_implied else self._implied(q)
-            if value is None: break
+            if value is None:
+                break
             self._tell(q, value, "implied")
         self.turns += 1
 
-    def _standing(self, q): return any(_Memory.key(p) == _Memory.key(q) for p, _ in self.learner._talk.answers)
+    def _standing(self, q):
+        return any(_Memory.key(p) == _Memory.key(q) for p, _ in self.learner._talk.answers)
 
 # %% ../nbs/30_labelling.ipynb #b69e7f5a
 class _Moves(_Talk):
     "What a person can do."
+
     @property
     def turn(self):
         "The present screen; `None` when there is nothing left to ask."
         q, back = self.learner.ask(), None
         if self._revisit or q is None:
             left = self.skipped
-            if left: back, q = left[0].k, left[0].query
-            elif q is None: return None
-        order = np.random.default_rng([self.learner.seed_, q.number or 0, *q.items]).permutation(len(q.items))
-        return Turn(f"{self.turns}:{'-'.join(map(str, q.items))}", q, tuple(q.items[i] for i in order), back)
+            if left:
+                back, q = left[0].k, left[0].query
+            elif q is None:
+                return None
+        order = np.random.default_rng(
+            [self.learner.seed_, q.number or 0, *q.items]
+        ).permutation(len(q.items))
+        return Turn(
+            f"{self.turns}:{'-'.join(map(str, q.items))}",
+            q,
+            tuple(q.items[i] for i in order),
+            back,
+        )
 
-    def answer(self, turn_id, value, seconds=None)->bool: # was it taken?
+    def answer(self, turn_id, value, seconds=None) -> bool:  # was it taken?
         "Answer the screen `turn_id`; an answer to another screen is not taken."
         t = self.turn
-        if t is None or turn_id != t.id: return False
+        if t is None or turn_id != t.id:
+            return False
         value = t.query.answer(value)
-        if t.back_to is not None: self.change(t.back_to, value); return True
+        if t.back_to is not None:
+            self.change(t.back_to, value)
+            return True
         self.memory.put(t.query, value)
-        self._tell(self.learner.ask(), value, "", None if seconds is None else round(float(seconds), 3), t.shown)
+        self._tell(
+            self.learner.ask(),
+            value,
+            "",
+            None if seconds is None else round(float(seconds), 3),
+            t.shown,
+        )
         self._settle()
         return True
 
-    def skip(self, turn_id)->bool: # was it taken?
+    def skip(self, turn_id) -> bool:  # was it taken?
         "Put the question aside: the learner hears “unsure”, and the person is asked again at the end."
         t = self.turn
-        if t is None or turn_id != t.id: return False
-        if t.back_to is not None: self._revisit = False; self.turns += 1; return True
+        if t is None or turn_id != t.id:
+            return False
+        if t.back_to is not None:
+            self._revisit = False
+            self.turns += 1
+            return True
         value = t.query.answer("unsure")
         self.memory.put(t.query, value, "skip")
         self._tell(self.learner.ask(), value, "skip", shown=t.shown)
@@ -429,11 +718,14 @@ class _Moves(_Talk):
 # %% ../nbs/30_labelling.ipynb #64bed22c
 class _Back(_Moves):
     "Ways back."
-    def undo(self, turn_id=None)->bool: # was it taken?
+
+    def undo(self, turn_id=None) -> bool:  # was it taken?
         "Take back the last answer of the person."
-        if turn_id is not None and turn_id != getattr(self.turn, "id", "end"): return False
+        if turn_id is not None and turn_id != getattr(self.turn, "id", "end"):
+            return False
         given = [k for k, h in enumerate(self.how) if h in ("", "skip")]
-        if not given: return False
+        if not given:
+            return False
         k, n = given[-1], len(self.how)
         self.memory.drop(self.learner.answers_[k][0])
         self.learner.undo(n - k)
@@ -442,152 +734,272 @@ class _Back(_Moves):
         self.turns += 1
         return True
 
-    def ask_skipped(self): "Show the skipped questions now."; self._revisit = bool(self.skipped); self.turns += 1
+    def ask_skipped(self):
+        "Show the skipped questions now."
+        self._revisit = bool(self.skipped)
+        self.turns += 1
 
 # %% ../nbs/30_labelling.ipynb #4640885f
 class _Change(_Back):
     "Changing an old answer."
+
     def change(self, k, value):
         "Replace answer `k`; everything after it is told again."
         said = self.said
-        if not 0 <= k < len(said): raise ValueError(f"There is no answer {k}; there are {len(said)}, counted from 0.")
-        q = said[k].query; value = q.answer(value)
-        if said[k].answer == value and said[k].how == "": return self
-        for s in said[k+1:]:
-            if s.how in ("kept", "skip"): self.memory.put(s.query, s.answer, "skip" if s.how == "skip" else "")
-        self.note("change", n=k, items=[self.items.ids[i] for i in q.items], question=q.kind, answer=q.word(value))
-        self.learner.undo(len(said) - k); del self.how[k:], self.seconds[k:]
+        if not 0 <= k < len(said):
+            raise ValueError(
+                f"There is no answer {k}; there are {len(said)}, counted from 0."
+            )
+        q = said[k].query
+        value = q.answer(value)
+        if said[k].answer == value and said[k].how == "":
+            return self
+        for s in said[k + 1 :]:
+            if s.how in ("kept", "skip"):
+                self.memory.put(s.query, s.answer, "skip" if s.how == "skip" else "")
+        self.note(
+            "change",
+            n=k,
+            items=[self.items.ids[i] for i in q.items],
+            question=q.kind,
+            answer=q.word(value),
+        )
+        self.learner.undo(len(said) - k)
+        del self.how[k:], self.seconds[k:]
         return self._retell(q, value)
 
     def _retell(self, q, value):
         self.memory.put(q, value)
         self._tell(self.learner.ask(), value)
         self._settle()
-        self.note("changed"); self._revisit = self._revisit and bool(self.skipped)
+        self.note("changed")
+        self._revisit = self._revisit and bool(self.skipped)
         return self
 
     def _finish_change(self, e):
         "Complete a change that a crash cut off."
         rows = {i: r for r, i in enumerate(self.items.ids)}
-        q = (Pair if e["question"] == "pair" else Triple)(*(rows[i] for i in e["items"])); value = q.answer(e["answer"])
+        q = (Pair if e["question"] == "pair" else Triple)(*(rows[i] for i in e["items"]))
+        value = q.answer(e["answer"])
         told = self.learner.answers_
-        if len(told) > e["n"] and told[e["n"]][1] != value: self.learner.undo(len(told) - e["n"]); del self.how[e["n"]:], self.seconds[e["n"]:]
-        if len(self.learner.answers_) == e["n"]: return self._retell(q, value)
-        self.memory.put(q, value); self._settle(); self.note("changed")
+        if len(told) > e["n"] and told[e["n"]][1] != value:
+            self.learner.undo(len(told) - e["n"])
+            del self.how[e["n"] :], self.seconds[e["n"] :]
+        if len(self.learner.answers_) == e["n"]:
+            return self._retell(q, value)
+        self.memory.put(q, value)
+        self._settle()
+        self.note("changed")
 
 # %% ../nbs/30_labelling.ipynb #0c55e409
 class _Sense(_Change):
     "What the answers say together."
+
     @property
     def said(self):
         "All answers that stand."
-        return [Said(k, q, a, h) for k, ((q, a), h) in enumerate(zip(self.learner.answers_, self.how))]
-    @property
-    def skipped(self): "Answers that were put aside."; return [s for s in self.said if s.how == "skip"]
+        return [
+            Said(k, q, a, h)
+            for k, ((q, a), h) in enumerate(zip(self.learner.answers_, self.how))
+        ]
 
-    def _closure(self): return closure(self.items.n, *links_of(self.learner.answers_))
+    @property
+    def skipped(self):
+        "Answers that were put aside."
+        return [s for s in self.said if s.how == "skip"]
+
+    def _closure(self):
+        return closure(self.items.n, *links_of(self.learner.answers_))
 
     def _implied(self, q):
         "The answer to `q` that follows from those given; `None` when nothing follows."
         cl = self._closure()
-        if len(cl.inside): return None
-        i, j = np.array([(x, y) for k, x in enumerate(q.items) for y in q.items[k+1:]]).T
+        if len(cl.inside):
+            return None
+        i, j = np.array([(x, y) for k, x in enumerate(q.items) for y in q.items[k + 1 :]]).T
         v = implied(cl, i, j)
-        if q.kind == "pair": return int(v[0]) or None
-        if not v.all(): return None
+        if q.kind == "pair":
+            return int(v[0]) or None
+        if not v.all():
+            return None
         same = [w for w, s in zip(("ab", "ac", "bc"), v) if s > 0]
         return same[0] if len(same) == 1 else "none"
 
 # %% ../nbs/30_labelling.ipynb #3ab0f125
 class _Conflicts(_Sense):
     "Answers that cannot all be right."
-    def conflicts(self, limit=20)->list: # of `Conflict`, newest first
+
+    def conflicts(self, limit=20) -> list:  # of `Conflict`, newest first
         "Contradictions with the chain of answers behind each."
-        facts = [(f, s) for s in self.said if s.how != "implied" for f in pair_facts(s.query, s.answer)]
+        facts = [
+            (f, s)
+            for s in self.said
+            if s.how != "implied"
+            for f in pair_facts(s.query, s.answer)
+        ]
         must, cannot = ([(f, s) for f, s in facts if f[2] == v] for v in (1, -1))
-        if not must or not cannot: return []
+        if not must or not cannot:
+            return []
         edges = lambda x: np.array([f[:2] for f, _ in x], np.int64)
         by = {frozenset(f[:2]): s for f, s in must}
-        found, out, names = contradictions(self.items.n, edges(must), edges(cannot), limit), [], self.items.ids
+        found, out, names = (
+            contradictions(self.items.n, edges(must), edges(cannot), limit),
+            [],
+            self.items.ids,
+        )
         for e, chain in zip(found.index, found.chains):
             odd, links = cannot[e][1], [by[frozenset(p)] for p in zip(chain, chain[1:])]
-            out.append(Conflict(odd, list(dict.fromkeys(links)), explain_chain(chain, names), self._conflict_key(odd, links) in self.noisy))
+            out.append(
+                Conflict(
+                    odd,
+                    list(dict.fromkeys(links)),
+                    explain_chain(chain, names),
+                    self._conflict_key(odd, links) in self.noisy,
+                )
+            )
         return sorted(out, key=lambda c: -max(s.k for s in (c.odd, *c.chain)))
 
-    def _conflict_key(self, odd, links): return tuple(sorted({str(_plain(self.items.ids[i])) for s in (odd, *links) for i in s.query.items}))
+    def _conflict_key(self, odd, links):
+        return tuple(
+            sorted(
+                {
+                    str(_plain(self.items.ids[i]))
+                    for s in (odd, *links)
+                    for i in s.query.items
+                }
+            )
+        )
 
     def keep(self, conflict):
         "Keep all answers of a contradiction as noisy."
         key = self._conflict_key(conflict.odd, conflict.chain)
-        self.note("keep", items=list(key)); self.noisy.add(key); self.turns += 1
+        self.note("keep", items=list(key))
+        self.noisy.add(key)
+        self.turns += 1
 
 # %% ../nbs/30_labelling.ipynb #59538c47
 class Status(NamedTuple):
     "Numbers for the panel."
-    given: int # answers by the person
+
+    given: int  # answers by the person
     same: int
     different: int
     unsure: int
     skipped: int
-    filled: int # filled in, since they follow from others
-    implied: int # further pairs that follow from the answers
-    conflicts: int # contradictions that were not settled
+    filled: int  # filled in, since they follow from others
+    implied: int  # further pairs that follow from the answers
+    conflicts: int  # contradictions that were not settled
     clusters: int
-    confidence: float # None when the learner does not say
-    left: int # questions left in a fixed list, else None
+    confidence: float  # None when the learner does not say
+    left: int  # questions left in a fixed list, else None
+
 
 def _status(self):
     "Where we stand."
     c, cl = Counter(), self._closure()
     for s in self.said:
         c["filled" if s.how == "implied" else "given"] += 1
-        c["skipped" if s.how == "skip" else "unsure" if s.answer in (0, "unsure") else "same" if s.answer in (1, "ab", "ac", "bc") else "different"] += s.how != "implied"
+        c[
+            "skipped"
+            if s.how == "skip"
+            else "unsure"
+            if s.answer in (0, "unsure")
+            else "same"
+            if s.answer in (1, "ab", "ac", "bc")
+            else "different"
+        ] += s.how != "implied"
     known = {frozenset(f[:2]) for s in self.said for f in pair_facts(s.query, s.answer)}
-    left = len(self.learner.questions) - len(self.how) if isinstance(self.learner, FixedQuestions) else None
+    left = (
+        len(self.learner.questions) - len(self.how)
+        if isinstance(self.learner, FixedQuestions)
+        else None
+    )
     conf = getattr(self.learner, "confidence_", None) if self.how else None
-    return Status(c["given"], c["same"], c["different"], c["unsure"], c["skipped"], c["filled"], max(0, cl.n_must + cl.n_cannot - len(known)),
-                  sum(not x.kept for x in self.conflicts()), self.learner.n_clusters_, conf, left)
+    return Status(
+        c["given"],
+        c["same"],
+        c["different"],
+        c["unsure"],
+        c["skipped"],
+        c["filled"],
+        max(0, cl.n_must + cl.n_cannot - len(known)),
+        sum(not x.kept for x in self.conflicts()),
+        self.learner.n_clusters_,
+        conf,
+        left,
+    )
 
 # %% ../nbs/30_labelling.ipynb #7cb2c365
 class Advice(NamedTuple):
     stop: bool
     text: str
 
+
 def _remember_labels(self):
     "Note the present clusters, for the advice."
     n = sum(h in ("", "skip") for h in self.how)
-    self._seen = {k: v for k, v in self._seen.items() if k < n}; self._seen[n] = self.learner.labels_
+    self._seen = {k: v for k, v in self._seen.items() if k < n}
+    self._seen[n] = self.learner.labels_
+
 
 def _advice(self, patience=10):
     "Is it worth going on?"
     from csc_nb.metrics import ari
-    if self.turn is None: return Advice(True, "There is no question left. You are done.")
+
+    if self.turn is None:
+        return Advice(True, "There is no question left. You are done.")
     open_ = sum(not c.kept for c in self.conflicts())
-    if open_: return Advice(False, f"{open_} contradiction{'s' if open_ > 1 else ''} to settle first.")
+    if open_:
+        return Advice(
+            False, f"{open_} contradiction{'s' if open_ > 1 else ''} to settle first."
+        )
     if hasattr(self.learner, "advice") and self.how:
         a = self.learner.advice()
-        return Advice(a["stop"], f"You may stop now: the next answer promises only {a['expected_bits']:.2f} bits." if a["stop"] else f"Go on: the next answer promises {a['expected_bits']:.2f} bits.")
-    now = max(self._seen, default=0); old = self._seen.get(now - patience)
-    if old is None: return Advice(False, f"Go on: advice comes after {patience} answers.")
-    moved, want = 1 - ari(old, self._seen[now]), getattr(self.learner, "confidence", 0.)
-    sure = getattr(self.learner, "confidence_", 1.) >= (want if isinstance(want, float) else 0.)
-    if moved < .01 and sure: return Advice(True, f"You may stop now: the last {patience} answers hardly changed the clusters.")
-    return Advice(False, f"Go on: the last {patience} answers still changed the clusters." if moved >= .01 else "Go on: the learner is checking earlier answers.")
+        return Advice(
+            a["stop"],
+            f"You may stop now: the next answer promises only {a['expected_bits']:.2f} bits."
+            if a["stop"]
+            else f"Go on: the next answer promises {a['expected_bits']:.2f} bits.",
+        )
+    now = max(self._seen, default=0)
+    old = self._seen.get(now - patience)
+    if old is None:
+        return Advice(False, f"Go on: advice comes after {patience} answers.")
+    moved, want = 1 - ari(old, self._seen[now]), getattr(self.learner, "confidence", 0.0)
+    sure = getattr(self.learner, "confidence_", 1.0) >= (
+        want if isinstance(want, float) else 0.0
+    )
+    if moved < 0.01 and sure:
+        return Advice(
+            True,
+            f"You may stop now: the last {patience} answers hardly changed the clusters.",
+        )
+    return Advice(
+        False,
+        f"Go on: the last {patience} answers still changed the clusters."
+        if moved >= 0.01
+        else "Go on: the learner is checking earlier answers.",
+    )
 
 # %% ../nbs/30_labelling.ipynb #1012d682
 def neighbour_share(X, labels, k=10):
     "Share of the nearest rows in the same cluster, smoothed: (1 + same)/(2 + k)."
     from sklearn.neighbors import NearestNeighbors
+
     k = min(k, len(X) - 1)
     near = NearestNeighbors(n_neighbors=k).fit(X).kneighbors(return_distance=False)
-    return (1 + (labels[near] == labels[:, None]).sum(1))/(2 + k)
+    return (1 + (labels[near] == labels[:, None]).sum(1)) / (2 + k)
+
 
 def _proba(learner, X, labels):
     "Chance of its cluster, for every row."
     if hasattr(learner, "predict_proba") and hasattr(learner, "coef_"):
-        try: return learner.predict_proba(X).max(1)
-        except Exception: pass
+        try:
+            return learner.predict_proba(X).max(1)
+        except Exception:
+            pass
     return neighbour_share(X, labels)
+
 
 def _table(self):
     "The result as a dictionary of columns."
@@ -595,59 +1007,107 @@ def _table(self):
     kept, broken = np.zeros(n, int), np.zeros(n, int)
     for s in self.said:
         for i, j, v in pair_facts(s.query, s.answer) if s.how != "implied" else ():
-            for r in (i, j): (kept if (labels[i] == labels[j]) == (v > 0) else broken)[r] += 1
-    order = {c: k for k, c in enumerate(sorted(set(labels.tolist()), key=lambda c: (-int((labels == c).sum()), int(np.flatnonzero(labels == c)[0]))))}
+            for r in (i, j):
+                (kept if (labels[i] == labels[j]) == (v > 0) else broken)[r] += 1
+    order = {
+        c: k
+        for k, c in enumerate(
+            sorted(
+                set(labels.tolist()),
+                key=lambda c: (
+                    -int((labels == c).sum()),
+                    int(np.flatnonzero(labels == c)[0]),
+                ),
+            )
+        )
+    }
     head = {self.items.id_name or "row": list(self.items.ids)}
     rest = {c: v for c, v in self.items.columns.items() if c != self.items.id_name}
-    new = dict(cluster=[order[c] + 1 for c in labels.tolist()], probability=np.round(_proba(self.learner, self.learner._X, labels), 3).tolist(),
-               answers=(kept + broken).tolist(), broken=broken.tolist(), supported=((kept > broken)).tolist())
-    return {**head, **{(c if c not in rest else f"{c}_found"): v for c, v in new.items()}, **rest}
+    new = dict(
+        cluster=[order[c] + 1 for c in labels.tolist()],
+        probability=np.round(_proba(self.learner, self.learner._X, labels), 3).tolist(),
+        answers=(kept + broken).tolist(),
+        broken=broken.tolist(),
+        supported=(kept > broken).tolist(),
+    )
+    return {
+        **head,
+        **{(c if c not in rest else f"{c}_found"): v for c, v in new.items()},
+        **rest,
+    }
 
 # %% ../nbs/30_labelling.ipynb #93c8658d
 def safe_cell(v):
     "A cell for CSV that no spreadsheet takes for a formula."
-    if _missing(v): return ""
-    if isinstance(v, (bytes, bytearray)) or getattr(v, "ndim", 0) or hasattr(v, "convert"): return f"({type(v).__name__})"
-    if isinstance(v, (bool, int, float, np.generic)): return v
+    if _missing(v):
+        return ""
+    if isinstance(v, (bytes, bytearray)) or getattr(v, "ndim", 0) or hasattr(v, "convert"):
+        return f"({type(v).__name__})"
+    if isinstance(v, (bool, int, float, np.generic)):
+        return v
     v = str(v).replace("\x00", "").encode("utf-8", "replace").decode()
-    return "'" + v if v.lstrip()[:1] in ("=", "+", "-", "@", "|", "%") and _number(v) is None or v[:1] in ("\t", "\r", "\n") else v
+    return (
+        "'" + v
+        if v.lstrip()[:1] in ("=", "+", "-", "@", "|", "%")
+        and _number(v) is None
+        or v[:1] in ("\t", "\r", "\n")
+        else v
+    )
 
-def csv_text(columns:dict)->str:
+
+def csv_text(columns: dict) -> str:
     "A dictionary of columns as CSV text, formulas made harmless."
-    f = io.StringIO(); w = csv.writer(f, lineterminator="\n")
-    w.writerow([safe_cell(c) for c in columns]); w.writerows([safe_cell(v) for v in row] for row in zip(*columns.values()))
+    f = io.StringIO()
+    w = csv.writer(f, lineterminator="\n")
+    w.writerow([safe_cell(c) for c in columns])
+    w.writerows([safe_cell(v) for v in row] for row in zip(*columns.values()))
     return f.getvalue()
 
 # %% ../nbs/30_labelling.ipynb #cbec2317
 class Session(_Conflicts):
     "A table, a learner, a log: what the view shows and tests drive."
-    status, advice, table, remember_labels, kinds = _status, _advice, _table, _remember_labels, ("pair", "triple")
-    def __init__(self,
-        data, # data frame, dictionary of columns, list of records, or `Items`
+
+    status, advice, table, remember_labels, kinds = (
+        _status,
+        _advice,
+        _table,
+        _remember_labels,
+        ("pair", "triple"),
+    )
+
+    def __init__(
+        self,
+        data,  # data frame, dictionary of columns, list of records, or `Items`
         *,
-        id=None, # column with ids
-        show=None, # columns to show; or {column: kind}; or a function of a row
-        learner=None, # an active learner, or a list of pairs (triples) of ids; None: the default of the class
-        log="answers.jsonl", # where answers are saved as they are given; None: nowhere
-        annotator="", # who answers
-        features=None, # numbers for the learner; None: from the columns shown
-        folder=".", # where paths of images start
-        goal=None, # number of answers planned; only for the progress bar
-        check_implied=None, # ask what follows from other answers? None: if the learner checks on purpose
-        wait=0., # seconds to wait for a log that another process holds
+        id=None,  # column with ids
+        show=None,  # columns to show; or {column: kind}; or a function of a row
+        learner=None,  # an active learner, or a list of pairs (triples) of ids; None: the default of the class
+        log="answers.jsonl",  # where answers are saved as they are given; None: nowhere
+        annotator="",  # who answers
+        features=None,  # numbers for the learner; None: from the columns shown
+        folder=".",  # where paths of images start
+        goal=None,  # number of answers planned; only for the progress bar
+        check_implied=None,  # ask what follows from other answers? None: if the learner checks on purpose
+        wait=0.0,  # seconds to wait for a log that another process holds
     ):
-        self.items = data if isinstance(data, Items) else Items(data, id, show, features, folder)
+        self.items = (
+            data if isinstance(data, Items) else Items(data, id, show, features, folder)
+        )
         learner = self._learner(learner)
         self.goal, self._revisit, self._seen = goal, False, {}
-        self.check_implied = hasattr(learner, "repeat") if check_implied is None else check_implied
+        self.check_implied = (
+            hasattr(learner, "repeat") if check_implied is None else check_implied
+        )
         self._begin(learner, log, annotator, wait)
         self.remember_labels()
 
     def _learner(self, learner):
         "The learner that was given, fresh; or one that reads off a list."
-        if learner is None: return self._default()
+        if learner is None:
+            return self._default()
         if isinstance(learner, ActiveLearner):
             from sklearn.base import clone
+
             return clone(learner)
         return FixedQuestions(_rows_of(self.items.ids, learner))
 
@@ -657,101 +1117,184 @@ def _rows_of(names, questions):
     rows, out = {i: r for r, i in enumerate(names)}, []
     for k, q in enumerate(questions):
         ids = [_plain(i) for i in q]
-        if len(ids) not in (2, 3): raise ValueError(f"Question {k} names {len(ids)} rows; a pair names 2, a triple 3.")
+        if len(ids) not in (2, 3):
+            raise ValueError(
+                f"Question {k} names {len(ids)} rows; a pair names 2, a triple 3."
+            )
         bad = [i for i in ids if i not in rows]
-        if bad: raise ValueError(f"Question {k} names {bad[0]!r}, which is not an id of the table. First ids: {', '.join(map(str, names[:3]))}.")
+        if bad:
+            raise ValueError(
+                f"Question {k} names {bad[0]!r}, which is not an id of the table. First ids: {', '.join(map(str, names[:3]))}."
+            )
         out.append(tuple(rows[i] for i in ids))
     return out
 
 # %% ../nbs/30_labelling.ipynb #9302eb9c
-_WARM = set() # learners that have run in this process
+_WARM = set()  # learners that have run in this process
+
 
 def warm_up(learner):
     "Run a learner of this kind on a few made-up rows, once in a process, so that all is compiled."
     from sklearn.base import clone
     from csc_nb.oracles import NoisyOracle
-    if type(learner) in _WARM: return
+
+    if type(learner) in _WARM:
+        return
     _WARM.add(type(learner))
-    closure(3, [[0, 1]], [[1, 2]]); contradictions(3, [[0, 1], [1, 2]], [[0, 2]], 1)
+    closure(3, [[0, 1]], [[1, 2]])
+    contradictions(3, [[0, 1], [1, 2]], [[0, 2]], 1)
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
-    try: clone(learner).fit(X, oracle=NoisyOracle(y, .2, random_state=0), budget=30)
-    except Exception: pass # it was only a rehearsal
+    try:
+        clone(learner).fit(X, oracle=NoisyOracle(y, 0.2, random_state=0), budget=30)
+    except Exception:
+        pass  # it was only a rehearsal
 
 # %% ../nbs/30_labelling.ipynb #49eca9b6
 class _Out(Session):
     "What leaves a session."
+
     def result(self):
         "A data frame: the table with cluster, probability, and whether answers support it."
-        try: import pandas as pd
-        except ImportError: raise ImportError("result() gives a pandas data frame: pip install pandas. Without it, use table() or to_csv().") from None
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "result() gives a pandas data frame: pip install pandas. Without it, use table() or to_csv()."
+            ) from None
         return pd.DataFrame(self.table())
+
     def to_csv(self, path=None):
         "Write the result; returns the path."
         from csc_nb.demo import atomic_write
-        path = Path(path) if path else getattr(self, "out", None) or (self.log or Path("clusters")).with_suffix(".clusters.csv")
+
+        path = (
+            Path(path)
+            if path
+            else getattr(self, "out", None)
+            or (self.log or Path("clusters")).with_suffix(".clusters.csv")
+        )
         atomic_write(path, csv_text(self.table()))
         return path
+
     @property
     def constraints(self):
         "Answers about pairs, by id, without those filled in."
-        said = [s for s in self.said if s.query.kind == "pair" and s.how not in ("implied", "skip")]
+        said = [
+            s
+            for s in self.said
+            if s.query.kind == "pair" and s.how not in ("implied", "skip")
+        ]
         rows = np.array([s.query.items for s in said], np.int64).reshape(-1, 2)
-        return Constraints(*rows.T, [s.answer for s in said], expert=[self.annotator]*len(said) if self.annotator else None, ids=self.items.ids, n_samples=self.items.n, by="row")
+        return Constraints(
+            *rows.T,
+            [s.answer for s in said],
+            expert=[self.annotator] * len(said) if self.annotator else None,
+            ids=self.items.ids,
+            n_samples=self.items.n,
+            by="row",
+        )
+
     def __repr__(self):
         s = self.status()
-        return f"{type(self).__name__}: {s.given} answers ({s.same} same, {s.different} different, {s.unsure} unsure, {s.skipped} skipped), {s.implied} implied, {s.clusters} clusters" + (f"; log {self.log.name}" if self.log else "; not saved")
+        return (
+            f"{type(self).__name__}: {s.given} answers ({s.same} same, {s.different} different, {s.unsure} unsure, {s.skipped} skipped), {s.implied} implied, {s.clusters} clusters"
+            + (f"; log {self.log.name}" if self.log else "; not saved")
+        )
+
     def view(self, **kw):
         "The buttons."
         from csc_nb.labelling_view import AskView
+
         warm_up(self.learner)
         self._view = AskView(self, **kw)
         return self._view
-    def _ipython_display_(self): self.view()._ipython_display_()
+
+    def _ipython_display_(self):
+        self.view()._ipython_display_()
 
 # %% ../nbs/30_labelling.ipynb #a714d8d8
 class AskPairs(_Out):
     "“Same or different?” By default nCOBRAS asks: it finds the number of clusters and checks doubtful answers."
+
     def _default(self):
         from csc_nb.ncobras import NCOBRAS
-        return NCOBRAS(noise=.05)
+
+        return NCOBRAS(noise=0.05)
+
 
 class AskTriplets(_Out):
     "“Which two of three belong together?” By default 200 random triples."
-    def _default(self): return FixedQuestions(random_questions(self.items.n, 200, 3))
+
+    def _default(self):
+        return FixedQuestions(random_questions(self.items.n, 200, 3))
 
 # %% ../nbs/30_labelling.ipynb #68b9bde9
 def answers_of(
-    log, # a log
-    ids, # id of each row
-)->Constraints: # with the annotator as expert
+    log,  # a log
+    ids,  # id of each row
+) -> Constraints:  # with the annotator as expert
     "The answers about pairs in a log, without those that were filled in or put aside."
-    said = [e for e in standing_answers(read_journal(log)[0]) if e["kind"] == "pair" and e.get("how") not in ("implied", "skip")]
+    said = [
+        e
+        for e in standing_answers(read_journal(log)[0])
+        if e["kind"] == "pair" and e.get("how") not in ("implied", "skip")
+    ]
     who, rows = Path(log).stem, {_plain(i): r for r, i in enumerate(ids)}
     bad = next((e for e in said if any(i not in rows for i in e["items"])), None)
-    if bad: raise ValueError(f"{log}, line {bad['line']}: {bad['items']} are not both ids of this table.")
+    if bad:
+        raise ValueError(
+            f"{log}, line {bad['line']}: {bad['items']} are not both ids of this table."
+        )
     pairs = np.array([[rows[i] for i in e["items"]] for e in said], np.int64).reshape(-1, 2)
-    return Constraints(*pairs.T, [e["answer"] for e in said], expert=[e.get("annotator") or who for e in said], ids=[_plain(i) for i in ids], n_samples=len(ids), by="row")
+    return Constraints(
+        *pairs.T,
+        [e["answer"] for e in said],
+        expert=[e.get("annotator") or who for e in said],
+        ids=[_plain(i) for i in ids],
+        n_samples=len(ids),
+        by="row",
+    )
+
 
 class Annotators(NamedTuple):
     "Several people on one table."
-    constraints: Constraints # all answers, with who gave them
-    agreement: object # κ of every two people
-    model: object # fitted `ExpertClustering`
-    accuracy: list # one record for each person
+
+    constraints: Constraints  # all answers, with who gave them
+    agreement: object  # κ of every two people
+    model: object  # fitted `ExpertClustering`
+    accuracy: list  # one record for each person
+
 
 def merge_annotators(
-    logs, # paths of logs, or sessions
-    items, # `Items`, or a session
-    n_clusters, # K
-    **params, # of `ExpertClustering`
-)->Annotators:
+    logs,  # paths of logs, or sessions
+    items,  # `Items`, or a session
+    n_clusters,  # K
+    **params,  # of `ExpertClustering`
+) -> Annotators:
     "Merge the logs of several people, and judge each of them."
     from csc_nb.experts import ExpertClustering
+
     items = getattr(items, "items", items)
     parts = [answers_of(getattr(g, "log", g), items.ids) for g in logs]
     c = parts[0].merge(*parts[1:]) if len(parts) > 1 else parts[0]
-    model = ExpertClustering(n_clusters, **params).fit(items.X, constraints=c, sample_id=[_plain(i) for i in items.ids])
+    model = ExpertClustering(n_clusters, **params).fit(
+        items.X, constraints=c, sample_id=[_plain(i) for i in items.ids]
+    )
     ci = model.accuracy_intervals()
     count = np.bincount(c.expert[c.value != 0], minlength=len(model.experts_))
-    return Annotators(c, c.agreement(), model, [dict(annotator=str(e), answers=int(count[m]), right_on_same=float(model.sensitivity_[m]), right_on_different=float(model.specificity_[m]),
-                      low_same=float(ci[m, 0, 0]), low_different=float(ci[m, 1, 0])) for m, e in enumerate(model.experts_)])
+    return Annotators(
+        c,
+        c.agreement(),
+        model,
+        [
+            dict(
+                annotator=str(e),
+                answers=int(count[m]),
+                right_on_same=float(model.sensitivity_[m]),
+                right_on_different=float(model.specificity_[m]),
+                low_same=float(ci[m, 0, 0]),
+                low_different=float(ci[m, 1, 0]),
+            )
+            for m, e in enumerate(model.experts_)
+        ],
+    )

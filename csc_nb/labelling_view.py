@@ -18,58 +18,108 @@ __all__ = ['LIMIT', 'STYLE', 'PAIR_KEYS', 'TRIPLE_KEYS', 'MORE_KEYS', 'text_html
            'members_html', 'AskView', 'read_csv', 'make_session', 'web_page', 'free_port', 'write_site', 'Site']
 
 # %% ../nbs/30a_labelling_view.ipynb #9a4954fe
-LIMIT = 2000 # characters shown of a cell
+LIMIT = 2000  # characters shown of a cell
+
 
 def text_html(v, limit=LIMIT):
     "Any value as inert, isolated text."
-    s = str(v); more = f'<span class="csc-more"> … {len(s):,} characters, the first {limit:,} shown</span>' if len(s) > limit else ""
-    s = "".join(ch if ch.isprintable() or ch in "\n\t" else " " if ch.isspace() else "\ufffd" for ch in s[:limit])
+    s = str(v)
+    more = (
+        f'<span class="csc-more"> … {len(s):,} characters, the first {limit:,} shown</span>'
+        if len(s) > limit
+        else ""
+    )
+    s = "".join(
+        ch if ch.isprintable() or ch in "\n\t" else " " if ch.isspace() else "\ufffd"
+        for ch in s[:limit]
+    )
     return f'<bdi dir="auto">{html.escape(s)}</bdi>{more}'
 
-def _attr(v): return html.escape("".join(ch for ch in str(v)[:200] if ch.isprintable()))
+
+def _attr(v):
+    return html.escape("".join(ch for ch in str(v)[:200] if ch.isprintable()))
+
 
 def number_html(v):
     x = _number(v)
-    return text_html(v) if x is None else f"{x:g}" if abs(x) < 1e6 and x != round(x, 4) else text_html(f"{x:.6g}" if isinstance(v, (float, np.floating)) else v)
+    return (
+        text_html(v)
+        if x is None
+        else f"{x:g}"
+        if abs(x) < 1e6 and x != round(x, 4)
+        else text_html(f"{x:.6g}" if isinstance(v, (float, np.floating)) else v)
+    )
+
 
 def image_html(v, folder=".", size=320):
-    try: im = open_image(v, folder, size)
+    try:
+        im = open_image(v, folder, size)
     except ValueError as e:
-        name = f" {text_html(v, 80)}" if isinstance(v, str) or hasattr(v, "__fspath__") else ""
+        name = (
+            f" {text_html(v, 80)}" if isinstance(v, str) or hasattr(v, "__fspath__") else ""
+        )
         return f'<span class="csc-missing">image{name}: {html.escape(str(e))}</span>'
-    if max(im.size) < 120: k = 160//max(im.size); im = im.resize((im.width*k, im.height*k), 0)
-    out = io.BytesIO(); im.save(out, "PNG")
+    if max(im.size) < 120:
+        k = 160 // max(im.size)
+        im = im.resize((im.width * k, im.height * k), 0)
+    out = io.BytesIO()
+    im.save(out, "PNG")
     return f'<img alt="image" src="data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}">'
+
 
 def series_html(v, lo=None, hi=None, w=320, h=120):
     "A line through the numbers of a cell."
     s = _series(v)
-    if s is None: return '<span class="csc-missing">no series</span>'
-    if len(s) > 600: s = s[np.linspace(0, len(s)-1, 600).astype(int)]
+    if s is None:
+        return '<span class="csc-missing">no series</span>'
+    if len(s) > 600:
+        s = s[np.linspace(0, len(s) - 1, 600).astype(int)]
     lo, hi = np.nanmin(s) if lo is None else lo, np.nanmax(s) if hi is None else hi
-    x, y = np.linspace(4, w-4, len(s)), h - 6 - (h-12)*(s - lo)/((hi - lo) or 1)
+    x, y = np.linspace(4, w - 4, len(s)), h - 6 - (h - 12) * (s - lo) / ((hi - lo) or 1)
     pts = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y) if np.isfinite(b))
-    return (f'<svg viewBox="0 0 {w} {h}" class="csc-series" role="img" aria-label="series of {len(s)} values from {lo:.4g} to {hi:.4g}">'
-            f'<polyline points="{pts}" fill="none" stroke="{PALETTE[0]}" stroke-width="2"/></svg><span class="csc-more">{lo:.4g} … {hi:.4g}</span>')
+    return (
+        f'<svg viewBox="0 0 {w} {h}" class="csc-series" role="img" aria-label="series of {len(s)} values from {lo:.4g} to {hi:.4g}">'
+        f'<polyline points="{pts}" fill="none" stroke="{PALETTE[0]}" stroke-width="2"/></svg><span class="csc-more">{lo:.4g} … {hi:.4g}</span>'
+    )
 
 # %% ../nbs/30a_labelling_view.ipynb #139ef95a
 def cell_html(items, c, i, rows):
     "Cell `c` of row `i`, seen beside `rows`."
     v, kind = items.columns[c][i], items.kinds[c]
-    if kind == "image": return image_html(v, items.folder)
-    if _missing(v): return '<span class="csc-missing">missing</span>'
-    if kind == "number": return number_html(v)
+    if kind == "image":
+        return image_html(v, items.folder)
+    if _missing(v):
+        return '<span class="csc-missing">missing</span>'
+    if kind == "number":
+        return number_html(v)
     if kind == "series":
         s = [x for x in (_series(items.columns[c][r]) for r in rows) if x is not None]
-        return series_html(v, min(map(np.nanmin, s), default=None), max(map(np.nanmax, s), default=None))
-    return f'<div class="csc-text">{text_html(v)}</div>' if kind == "text" else text_html(v, 300)
+        return series_html(
+            v, min(map(np.nanmin, s), default=None), max(map(np.nanmax, s), default=None)
+        )
+    return (
+        f'<div class="csc-text">{text_html(v)}</div>'
+        if kind == "text"
+        else text_html(v, 300)
+    )
+
 
 def drawn_html(out):
     "What a `show` function returned, made inert."
-    if hasattr(out, "savefig"): b = io.BytesIO(); out.savefig(b, format="png", dpi=80); return image_html(b.getvalue(), size=480)
-    if isinstance(out, (bytes, bytearray)) or hasattr(out, "convert") or getattr(out, "ndim", 0) in (2, 3): return image_html(out)
-    if getattr(out, "ndim", 0) == 1: return series_html(out)
-    if hasattr(out, "_repr_html_"): return f'<iframe sandbox="" class="csc-frame" srcdoc="{html.escape(out._repr_html_()[:200_000])}"></iframe>'
+    if hasattr(out, "savefig"):
+        b = io.BytesIO()
+        out.savefig(b, format="png", dpi=80)
+        return image_html(b.getvalue(), size=480)
+    if (
+        isinstance(out, (bytes, bytearray))
+        or hasattr(out, "convert")
+        or getattr(out, "ndim", 0) in (2, 3)
+    ):
+        return image_html(out)
+    if getattr(out, "ndim", 0) == 1:
+        return series_html(out)
+    if hasattr(out, "_repr_html_"):
+        return f'<iframe sandbox="" class="csc-frame" srcdoc="{html.escape(out._repr_html_()[:200_000])}"></iframe>'
     return f'<div class="csc-text">{text_html(out)}</div>'
 
 # %% ../nbs/30a_labelling_view.ipynb #0c6b0856
@@ -77,15 +127,24 @@ def card_html(items, i, rows, name=""):
     "Row `i` as a card, differences to the other `rows` marked."
     head = f'<div class="csc-head">{html.escape(name)}{" · " if name else ""}{text_html(items.ids[i], 80)}</div>'
     if items.draw is not None:
-        try: body = drawn_html(items.draw(items.row(i)))
-        except Exception as e: body = f'<span class="csc-missing">show failed: {html.escape(type(e).__name__)}: {text_html(e, 200)}</span>'
+        try:
+            body = drawn_html(items.draw(items.row(i)))
+        except Exception as e:
+            body = f'<span class="csc-missing">show failed: {html.escape(type(e).__name__)}: {text_html(e, 200)}</span>'
         return f'<div class="csc-card" data-id="{_attr(items.ids[i])}">{head}{body}</div>'
     differ = set(items.differing(rows)) if len(items.show) > 1 else set()
     big = [c for c in items.show if items.kinds[c] in ("text", "image", "series")]
-    blocks = "".join(f'<div class="csc-block">{f"<div class=csc-name>{text_html(c, 60)}</div>" if len(items.show) > 1 else ""}{cell_html(items, c, i, rows)}</div>' for c in big)
-    lines = "".join(f'<tr class="{"csc-differ" if c in differ else ""}"><th scope="row">{text_html(c, 60)}</th><td>{cell_html(items, c, i, rows)}</td><td class="csc-sign">{"≠" if c in differ else ""}</td></tr>'
-                    for c in items.show if c not in big)
+    blocks = "".join(
+        f'<div class="csc-block">{f"<div class=csc-name>{text_html(c, 60)}</div>" if len(items.show) > 1 else ""}{cell_html(items, c, i, rows)}</div>'
+        for c in big
+    )
+    lines = "".join(
+        f'<tr class="{"csc-differ" if c in differ else ""}"><th scope="row">{text_html(c, 60)}</th><td>{cell_html(items, c, i, rows)}</td><td class="csc-sign">{"≠" if c in differ else ""}</td></tr>'
+        for c in items.show
+        if c not in big
+    )
     return f'<div class="csc-card" data-id="{_attr(items.ids[i])}">{head}{blocks}{f"<table>{lines}</table>" if lines else ""}</div>'
+
 
 def question_html(items, shown):
     "All cards of a screen."
@@ -165,131 +224,313 @@ export default { render };
 # %% ../nbs/30a_labelling_view.ipynb #d2fced8b
 def key_catcher(**traits):
     "A widget that listens for keys, or `None` without anywidget."
-    try: import anywidget, traitlets
-    except ImportError: return None
+    try:
+        import anywidget, traitlets
+    except ImportError:
+        return None
+
     class KeyCatcher(anywidget.AnyWidget):
         _esm = _KEYS_JS
-        bindings, turn, pause, heard = (t.tag(sync=True) for t in (traitlets.Dict(), traitlets.Unicode(), traitlets.Float(.2), traitlets.Int(0)))
+        bindings, turn, pause, heard = (
+            t.tag(sync=True)
+            for t in (
+                traitlets.Dict(),
+                traitlets.Unicode(),
+                traitlets.Float(0.2),
+                traitlets.Int(0),
+            )
+        )
+
     return KeyCatcher(**traits)
 
 # %% ../nbs/30a_labelling_view.ipynb #fc3c8f63
-def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90)->bytes:
+def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90) -> bytes:
     "Scatter of the clusters so far as PNG, the rows in question ringed."
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    fig = Figure(figsize=size, dpi=dpi, layout="none"); FigureCanvasAgg(fig); ax = fig.add_axes((.01, .01, .98, .98))
+
+    fig = Figure(figsize=size, dpi=dpi, layout="none")
+    FigureCanvasAgg(fig)
+    ax = fig.add_axes((0.01, 0.01, 0.98, 0.98))
     plane = plane or best_plane(X)
     plot_clusters(X, labels, ax, plane=plane, size=26 if len(X) < 300 else 9)
-    if len(rows): ax.scatter(*plane(X[list(rows)]).T, s=170, facecolors="none", edgecolors="#111", linewidths=1.8, zorder=5)
-    ax.set_axis_off(); ax.margins(.06)
-    out = io.BytesIO(); fig.savefig(out, format="png")
+    if len(rows):
+        ax.scatter(
+            *plane(X[list(rows)]).T,
+            s=170,
+            facecolors="none",
+            edgecolors="#111",
+            linewidths=1.8,
+            zorder=5,
+        )
+    ax.set_axis_off()
+    ax.margins(0.06)
+    out = io.BytesIO()
+    fig.savefig(out, format="png")
     return out.getvalue()
+
 
 def steady(labels, before):
     "Rename clusters so that each keeps the number of the old one it shares most rows with: colours stay calm."
-    if before is None or len(before) != len(labels): return labels
+    if before is None or len(before) != len(labels):
+        return labels
     pairs, counts = np.unique(np.c_[labels, before], axis=0, return_counts=True)
     name, used = {}, set()
     for new, old in pairs[np.argsort(-counts, kind="stable")].tolist():
-        if new not in name and old not in used: name[new] = old; used.add(old)
+        if new not in name and old not in used:
+            name[new] = old
+            used.add(old)
     free = (k for k in range(len(labels)) if k not in used)
-    for new in np.unique(labels).tolist(): name.setdefault(new, None)
-    return np.array([name[k] for k in labels.tolist()]) if None not in name.values() else np.vectorize({k: v if v is not None else next(free) for k, v in name.items()}.get)(labels)
+    for new in np.unique(labels).tolist():
+        name.setdefault(new, None)
+    return (
+        np.array([name[k] for k in labels.tolist()])
+        if None not in name.values()
+        else np.vectorize(
+            {k: v if v is not None else next(free) for k, v in name.items()}.get
+        )(labels)
+    )
 
 # %% ../nbs/30a_labelling_view.ipynb #a987daf8
 def members_html(session, labels, n=4, top=8):
     "Each cluster: colour, size, and a few members, those near its middle first."
     items, X, out = session.items, session.learner._X, []
-    kinds = [c for c in items.show if items.kinds[c] in ("image", "series", "text")] if items.draw is None else []
+    kinds = (
+        [c for c in items.show if items.kinds[c] in ("image", "series", "text")]
+        if items.draw is None
+        else []
+    )
     groups = sorted(set(labels.tolist()), key=lambda k: -int((labels == k).sum()))
     for k in groups[:top]:
         rows = np.flatnonzero(labels == k)
-        near = rows[np.argsort(((X[rows] - X[rows].mean(0))**2).sum(1), kind="stable")[:n]]
+        near = rows[
+            np.argsort(((X[rows] - X[rows].mean(0)) ** 2).sum(1), kind="stable")[:n]
+        ]
+
         def short(i):
-            if not kinds: return text_html(items.ids[i], 24)
+            if not kinds:
+                return text_html(items.ids[i], 24)
             v = items.columns[kinds[0]][i]
-            return image_html(v, items.folder, 34) if items.kinds[kinds[0]] == "image" else series_html(v, w=80, h=30).split("</svg>")[0] + "</svg>" if items.kinds[kinds[0]] == "series" and _series(v) is not None else f"“{text_html(str(v)[:38], 38)}…”"
+            return (
+                image_html(v, items.folder, 34)
+                if items.kinds[kinds[0]] == "image"
+                else series_html(v, w=80, h=30).split("</svg>")[0] + "</svg>"
+                if items.kinds[kinds[0]] == "series" and _series(v) is not None
+                else f"“{text_html(str(v)[:38], 38)}…”"
+            )
+
         colour = cluster_style(k)[0]
-        out.append(f'<div class="csc-group"><span class="csc-dot" style="background:{colour}"></span><b>{len(rows)}</b><span class="csc-who">{" &nbsp; ".join(short(i) for i in near)}</span></div>')
-    rest = f'<div class="csc-note">and {len(groups)-top} smaller clusters</div>' if len(groups) > top else ""
+        out.append(
+            f'<div class="csc-group"><span class="csc-dot" style="background:{colour}"></span><b>{len(rows)}</b><span class="csc-who">{" &nbsp; ".join(short(i) for i in near)}</span></div>'
+        )
+    rest = (
+        f'<div class="csc-note">and {len(groups) - top} smaller clusters</div>'
+        if len(groups) > top
+        else ""
+    )
     return "".join(out) + rest
 
 # %% ../nbs/30a_labelling_view.ipynb #9712dfd5
-PAIR_KEYS = [("same", "Same", "s", "csc-yes"), ("different", "Different", "d", "csc-no"), ("unsure", "Don’t know", "u", "")]
-TRIPLE_KEYS = [("bc", "A is the odd one", "a", ""), ("ac", "B is the odd one", "b", ""), ("ab", "C is the odd one", "c", ""), ("none", "None: all alike, or all different", "n", ""), ("unsure", "Don’t know", "u", "")]
+PAIR_KEYS = [
+    ("same", "Same", "s", "csc-yes"),
+    ("different", "Different", "d", "csc-no"),
+    ("unsure", "Don’t know", "u", ""),
+]
+TRIPLE_KEYS = [
+    ("bc", "A is the odd one", "a", ""),
+    ("ac", "B is the odd one", "b", ""),
+    ("ab", "C is the odd one", "c", ""),
+    ("none", "None: all alike, or all different", "n", ""),
+    ("unsure", "Don’t know", "u", ""),
+]
 MORE_KEYS = [("skip", "Ask later", "k"), ("undo", "Undo", "z")]
-_WORD = {1: "same", -1: "different", 0: "don’t know", "ab": "third odd", "ac": "second odd", "bc": "first odd", "none": "none", "unsure": "don’t know"}
+_WORD = {
+    1: "same",
+    -1: "different",
+    0: "don’t know",
+    "ab": "third odd",
+    "ac": "second odd",
+    "bc": "first odd",
+    "none": "none",
+    "unsure": "don’t know",
+}
+
 
 def _by_position(turn, action):
     "A triple is answered by place on the screen; the log wants it by the question's own order."
-    if turn.query.kind == "pair" or action in ("none", "unsure"): return action
+    if turn.query.kind == "pair" or action in ("none", "unsure"):
+        return action
     at = {turn.shown["abc".index(ch)] for ch in action}
     return "".join(ch for ch, i in zip("abc", turn.query.items) if i in at)
 
+
 class _Buttons:
     "Buttons with their keys, bound to a turn."
+
     def _make(self, action, text, key, classes=(), small=False):
-        b = W.Button(description=f"{text}  [{key.upper()}]" if self.catcher is not None and key else text, tooltip=f"key {key.upper()}" if key else "")
+        b = W.Button(
+            description=f"{text}  [{key.upper()}]"
+            if self.catcher is not None and key
+            else text,
+            tooltip=f"key {key.upper()}" if key else "",
+        )
         b.layout = W.Layout(width="auto", flex="0 0 auto" if small else "1 1 0")
-        for c in ("csc-small" if small else "csc-answer", f"csc-do-{action}", *filter(None, classes)): b.add_class(c)
+        for c in (
+            "csc-small" if small else "csc-answer",
+            f"csc-do-{action}",
+            *filter(None, classes),
+        ):
+            b.add_class(c)
         turn = "stopped" if self.stopped else getattr(self.session.turn, "id", "end")
-        b.on_click(lambda _, t=turn: self.do(action, t if self.catcher is None else self.shown_id))
+        b.on_click(
+            lambda _, t=turn: self.do(action, t if self.catcher is None else self.shown_id)
+        )
         return b
 
 # %% ../nbs/30a_labelling_view.ipynb #8ba89e70
 class _Layout(_Buttons):
     "The parts of the screen."
-    def __init__(self, session, title=None, keys=True, panel=True, pause=.2):
-        self.session, self.title, self.pause, self.panel_on, self.ignored, self.stopped, self.shown_id, self._cost, self._labels = session, title, pause, panel, 0, False, None, 0., None
+
+    def __init__(self, session, title=None, keys=True, panel=True, pause=0.2):
+        (
+            self.session,
+            self.title,
+            self.pause,
+            self.panel_on,
+            self.ignored,
+            self.stopped,
+            self.shown_id,
+            self._cost,
+            self._labels,
+        ) = session, title, pause, panel, 0, False, None, 0.0, None
         self.catcher = key_catcher(pause=pause) if keys else None
-        if self.catcher is not None: self.catcher.on_msg(lambda _, m, b: self.do(m.get("action"), m.get("turn"), m.get("seconds")))
+        if self.catcher is not None:
+            self.catcher.on_msg(
+                lambda _, m, b: self.do(m.get("action"), m.get("turn"), m.get("seconds"))
+            )
         self.plane = best_plane(session.items.X)
         box = lambda *c, **k: W.VBox(list(c), layout=W.Layout(width="100%", **k))
-        self.head, self.cards, self.message, self.facts, self.alert, self.members = (W.HTML(layout=W.Layout(width="100%")) for _ in range(6))
-        self.answers, self.more = W.HBox(layout=W.Layout(width="100%", grid_gap="10px")), W.HBox(layout=W.Layout(width="100%", grid_gap="8px", align_items="center"))
+        self.head, self.cards, self.message, self.facts, self.alert, self.members = (
+            W.HTML(layout=W.Layout(width="100%")) for _ in range(6)
+        )
+        self.answers, self.more = (
+            W.HBox(layout=W.Layout(width="100%", grid_gap="10px")),
+            W.HBox(layout=W.Layout(width="100%", grid_gap="8px", align_items="center")),
+        )
         self.alert_row = W.HBox(layout=W.Layout(flex_flow="row wrap", grid_gap="6px"))
-        self.picture = W.Image(format="png", layout=W.Layout(width="46%", height="auto", object_fit="contain")); self.picture.add_class("csc-picture")
+        self.picture = W.Image(
+            format="png", layout=W.Layout(width="46%", height="auto", object_fit="contain")
+        )
+        self.picture.add_class("csc-picture")
         self.members.layout = W.Layout(width="52%")
         self.old = W.Select(options=[], rows=6, layout=W.Layout(width="100%"))
         self.old_row = W.HBox(layout=W.Layout(grid_gap="6px", flex_flow="row wrap"))
-        self.fold = W.Accordion([box(self.old, self.old_row)], titles=("Your answers: look back, change one",), selected_index=None, layout=W.Layout(width="100%"))
-        hint = [] if self.catcher is not None else [W.HTML('<div class="csc-note">Keys need anywidget (<code>pip install anywidget</code>); the buttons work without it.</div>')]
-        self.widget = box(W.HTML(STYLE), self.head, self.cards, self.answers, self.more, self.message, *hint, self.alert, self.alert_row, self.facts, W.HBox([self.picture, self.members], layout=W.Layout(width="100%")), self.fold, *([self.catcher] if self.catcher is not None else []))
+        self.fold = W.Accordion(
+            [box(self.old, self.old_row)],
+            titles=("Your answers: look back, change one",),
+            selected_index=None,
+            layout=W.Layout(width="100%"),
+        )
+        hint = (
+            []
+            if self.catcher is not None
+            else [
+                W.HTML(
+                    '<div class="csc-note">Keys need anywidget (<code>pip install anywidget</code>); the buttons work without it.</div>'
+                )
+            ]
+        )
+        self.widget = box(
+            W.HTML(STYLE),
+            self.head,
+            self.cards,
+            self.answers,
+            self.more,
+            self.message,
+            *hint,
+            self.alert,
+            self.alert_row,
+            self.facts,
+            W.HBox([self.picture, self.members], layout=W.Layout(width="100%")),
+            self.fold,
+            *([self.catcher] if self.catcher is not None else []),
+        )
         self.widget.add_class("csc-ask")
         self.refresh()
-    def _ipython_display_(self): display(self.widget)
+
+    def _ipython_display_(self):
+        display(self.widget)
 
 # %% ../nbs/30a_labelling_view.ipynb #31ed777c
 class _Acting(_Layout):
     def do(self, action, turn_id, seconds=None):
         "What a click or a key does. Errors are shown, not raised."
         s, t = self.session, self.session.turn
-        if self.catcher is None and time.monotonic() - self._shown_at < self.pause: turn_id = None
-        if self.catcher is not None: self.catcher.heard += 1
-        if turn_id != self.shown_id or self.shown_id not in ("stopped", t.id if t else "end"):
+        if self.catcher is None and time.monotonic() - self._shown_at < self.pause:
+            turn_id = None
+        if self.catcher is not None:
+            self.catcher.heard += 1
+        if turn_id != self.shown_id or self.shown_id not in (
+            "stopped",
+            t.id if t else "end",
+        ):
             self.ignored += 1
-            return self._say("" if self.catcher is not None else "That was quick: look at the new pair, then answer.")
-        if seconds is None: seconds = time.monotonic() - self._shown_at
+            return self._say(
+                ""
+                if self.catcher is not None
+                else "That was quick: look at the new pair, then answer."
+            )
+        if seconds is None:
+            seconds = time.monotonic() - self._shown_at
         try:
-            if action == "undo": done = s.undo(turn_id); word = "Taken back." if done else "There is nothing to take back."
-            elif action == "skip": s.skip(turn_id); word = "Put aside; you will be asked again."
-            elif action == "later": s.ask_skipped(); word = ""
-            elif action == "stop": self.stopped = True; s.note("stop"); word = ""
-            elif action == "resume": self.stopped = False; word = ""
-            elif action == "save": word = f"Written: {html.escape(str(s.to_csv()))}"
-            elif t is None or action not in {a for a, *_ in self._keys(t)}: return
-            else: s.answer(turn_id, _by_position(t, action), seconds); word = ""
-        except Exception as e: return self._say(f'<span class="csc-alert">{html.escape(type(e).__name__)}: {html.escape(str(e))}</span>')
-        self._say(word); self.refresh()
+            if action == "undo":
+                done = s.undo(turn_id)
+                word = "Taken back." if done else "There is nothing to take back."
+            elif action == "skip":
+                s.skip(turn_id)
+                word = "Put aside; you will be asked again."
+            elif action == "later":
+                s.ask_skipped()
+                word = ""
+            elif action == "stop":
+                self.stopped = True
+                s.note("stop")
+                word = ""
+            elif action == "resume":
+                self.stopped = False
+                word = ""
+            elif action == "save":
+                word = f"Written: {html.escape(str(s.to_csv()))}"
+            elif t is None or action not in {a for a, *_ in self._keys(t)}:
+                return
+            else:
+                s.answer(turn_id, _by_position(t, action), seconds)
+                word = ""
+        except Exception as e:
+            return self._say(
+                f'<span class="csc-alert">{html.escape(type(e).__name__)}: {html.escape(str(e))}</span>'
+            )
+        self._say(word)
+        self.refresh()
 
     def change(self, k, value):
         "Change an old answer."
-        try: self.session.change(k, value); self._say(f"Answer {k+1} is now “{html.escape(_WORD[self.session.said[k].answer])}”. Everything after it was told again.")
-        except Exception as e: self._say(html.escape(f"{type(e).__name__}: {e}"))
+        try:
+            self.session.change(k, value)
+            self._say(
+                f"Answer {k + 1} is now “{html.escape(_WORD[self.session.said[k].answer])}”. Everything after it was told again."
+            )
+        except Exception as e:
+            self._say(html.escape(f"{type(e).__name__}: {e}"))
         self.refresh()
 
-    def _say(self, text): self.message.value = f'<div class="csc-note" role="status" aria-live="polite">{text}&nbsp;</div>'
-    def _keys(self, t): return PAIR_KEYS if t.query.kind == "pair" else TRIPLE_KEYS
+    def _say(self, text):
+        self.message.value = (
+            f'<div class="csc-note" role="status" aria-live="polite">{text}&nbsp;</div>'
+        )
+
+    def _keys(self, t):
+        return PAIR_KEYS if t.query.kind == "pair" else TRIPLE_KEYS
 
 # %% ../nbs/30a_labelling_view.ipynb #00a524cf
 class _Drawing(_Acting):
@@ -297,121 +538,303 @@ class _Drawing(_Acting):
         "Draw the next question first, then the panel."
         t = None if self.stopped else self.session.turn
         self._draw_question(t)
-        self.shown_id, self._shown_at = "stopped" if self.stopped else t.id if t else "end", time.monotonic()
-        if self.catcher is not None: self.catcher.bindings, self.catcher.turn = self._key_map(t), self.shown_id
+        self.shown_id, self._shown_at = (
+            "stopped" if self.stopped else t.id if t else "end",
+            time.monotonic(),
+        )
+        if self.catcher is not None:
+            self.catcher.bindings, self.catcher.turn = self._key_map(t), self.shown_id
         self._draw_panel(t)
 
-    def _key_map(self, t): return {k: a for a, _, k, *_ in ([*self._keys(t), *MORE_KEYS] if t else MORE_KEYS[1:])}
+    def _key_map(self, t):
+        return {
+            k: a for a, _, k, *_ in ([*self._keys(t), *MORE_KEYS] if t else MORE_KEYS[1:])
+        }
 
     def _draw_question(self, t):
         s, st = self.session, self.session
-        n, goal = sum(h != "implied" for h in s.how), s.goal or (len(s.learner.questions) if hasattr(s.learner, "questions") and not isinstance(s.learner.questions, str) else None)
-        ask = "Do these two belong together?" if t and t.query.kind == "pair" else "Two belong together, one is the odd one out: which?"
-        if self.stopped: ask = "Stopped. Every answer is saved."
-        elif t is None: ask = "That was the last question. Thank you."
-        elif t.back_to is not None: ask = f"You put this aside. {ask}"
-        self.head.value = (f'<h3>{html.escape(self.title or ask)}</h3>' + (f'<div class="csc-bar" role="progressbar" aria-valuenow="{n}" aria-valuemax="{goal}"><i style="width:{min(100, 100*n/goal):.0f}%"></i></div>' if goal else "")
-                           + f'<div class="csc-note">{n}{f" of {goal}" if goal else ""} answers · ' + (f"saved in {html.escape(s.log.name)}" if s.log else "<b>not saved</b>") + (f" · {html.escape(s.annotator)}" if s.annotator else "") + " · nothing leaves this machine</div>")
+        n, goal = (
+            sum(h != "implied" for h in s.how),
+            s.goal
+            or (
+                len(s.learner.questions)
+                if hasattr(s.learner, "questions")
+                and not isinstance(s.learner.questions, str)
+                else None
+            ),
+        )
+        ask = (
+            "Do these two belong together?"
+            if t and t.query.kind == "pair"
+            else "Two belong together, one is the odd one out: which?"
+        )
+        if self.stopped:
+            ask = "Stopped. Every answer is saved."
+        elif t is None:
+            ask = "That was the last question. Thank you."
+        elif t.back_to is not None:
+            ask = f"You put this aside. {ask}"
+        self.head.value = (
+            f"<h3>{html.escape(self.title or ask)}</h3>"
+            + (
+                f'<div class="csc-bar" role="progressbar" aria-valuenow="{n}" aria-valuemax="{goal}"><i style="width:{min(100, 100 * n / goal):.0f}%"></i></div>'
+                if goal
+                else ""
+            )
+            + f'<div class="csc-note">{n}{f" of {goal}" if goal else ""} answers · '
+            + (f"saved in {html.escape(s.log.name)}" if s.log else "<b>not saved</b>")
+            + (f" · {html.escape(s.annotator)}" if s.annotator else "")
+            + " · nothing leaves this machine</div>"
+        )
         self.cards.value = question_html(s.items, t.shown) if t else ""
-        if self.catcher is None or not self.answers.children or getattr(self, "_drawn_for", None) != (t and t.query.kind, bool(s.skipped), self.stopped):
+        if (
+            self.catcher is None
+            or not self.answers.children
+            or getattr(self, "_drawn_for", None)
+            != (t and t.query.kind, bool(s.skipped), self.stopped)
+        ):
             self._drawn_for = (t and t.query.kind, bool(s.skipped), self.stopped)
             old = [*self.answers.children, *self.more.children]
-            self.answers.children = [self._make(a, x, k, (c,)) for a, x, k, c in self._keys(t)] if t else []
-            more = [self._make(a, x, k, small=True) for a, x, k in MORE_KEYS] if t else [self._make("resume", "Go on", "", small=True)] if self.stopped else [self._make("undo", "Undo", "z", small=True)]
-            more += [self._make("later", "Questions put aside", "", small=True)] if t and s.skipped and t.back_to is None else []
-            self.more.children = [*more, *([self._make("stop", "Stop here", "", small=True)] if t else []), self._make("save", "Save clusters as CSV", "", small=True)]
-            for b in old: b.close()
+            self.answers.children = (
+                [self._make(a, x, k, (c,)) for a, x, k, c in self._keys(t)] if t else []
+            )
+            more = (
+                [self._make(a, x, k, small=True) for a, x, k in MORE_KEYS]
+                if t
+                else [self._make("resume", "Go on", "", small=True)]
+                if self.stopped
+                else [self._make("undo", "Undo", "z", small=True)]
+            )
+            more += (
+                [self._make("later", "Questions put aside", "", small=True)]
+                if t and s.skipped and t.back_to is None
+                else []
+            )
+            self.more.children = [
+                *more,
+                *([self._make("stop", "Stop here", "", small=True)] if t else []),
+                self._make("save", "Save clusters as CSV", "", small=True),
+            ]
+            for b in old:
+                b.close()
 
 # %% ../nbs/30a_labelling_view.ipynb #17c92502
 class _Panel(_Drawing):
     def _draw_panel(self, t):
         "Clusters, numbers, contradictions, old answers. A learner that takes long to say its clusters is asked every tenth answer."
         s, n = self.session, len(self.session.how)
-        self._draw_old(); self._draw_conflicts()
-        if not self.panel_on or (self._cost > .5 and n % 10 and t is not None): return
-        start = time.monotonic(); s.remember_labels(); labels = self._labels = steady(s.learner.labels_, self._labels)
+        self._draw_old()
+        self._draw_conflicts()
+        if not self.panel_on or (self._cost > 0.5 and n % 10 and t is not None):
+            return
+        start = time.monotonic()
+        s.remember_labels()
+        labels = self._labels = steady(s.learner.labels_, self._labels)
         self._cost = time.monotonic() - start
         st, adv = s.status(), s.advice()
         fact = lambda v, w: f"<span><b>{v}</b> {w}</span>"
-        self.facts.value = (f'<div class="{"csc-good" if adv.stop else "csc-note"}" style="margin:8px 0 4px">{html.escape(adv.text)}</div><div class="csc-facts">' + fact(st.clusters, "clusters") + fact(st.same, "same") + fact(st.different, "different")
-                            + fact(st.unsure, "don’t know") + (fact(st.skipped, "put aside") if st.skipped else "") + fact(f"{st.implied:,}", "more pairs follow") + (fact(f"{st.confidence:.0%}", "sure") if st.confidence is not None else "") + "</div>")
-        self.picture.value = cluster_png(s.learner._X, labels, t.shown if t else (), self.plane)
+        self.facts.value = (
+            f'<div class="{"csc-good" if adv.stop else "csc-note"}" style="margin:8px 0 4px">{html.escape(adv.text)}</div><div class="csc-facts">'
+            + fact(st.clusters, "clusters")
+            + fact(st.same, "same")
+            + fact(st.different, "different")
+            + fact(st.unsure, "don’t know")
+            + (fact(st.skipped, "put aside") if st.skipped else "")
+            + fact(f"{st.implied:,}", "more pairs follow")
+            + (fact(f"{st.confidence:.0%}", "sure") if st.confidence is not None else "")
+            + "</div>"
+        )
+        self.picture.value = cluster_png(
+            s.learner._X, labels, t.shown if t else (), self.plane
+        )
         self.members.value = members_html(s, labels)
 
 # %% ../nbs/30a_labelling_view.ipynb #44e16590
 class _Looking(_Panel):
     def _draw_conflicts(self):
-        s = self.session; open_ = [c for c in s.conflicts() if not c.kept]
+        s = self.session
+        open_ = [c for c in s.conflicts() if not c.kept]
         old = self.alert_row.children
-        if not open_: self.alert.value = ""; self.alert_row.children = []
-        else: self._draw_conflict(s, open_)
-        for b in old: b.close()
+        if not open_:
+            self.alert.value = ""
+            self.alert_row.children = []
+        else:
+            self._draw_conflict(s, open_)
+        for b in old:
+            b.close()
 
     def _draw_conflict(self, s, open_):
         c, name = open_[0], lambda i: str(s.items.ids[i])[:24]
-        self.alert.value = (f'<div class="csc-alert" role="alert"><b>{len(open_)} contradiction{"s" if len(open_) > 1 else ""}.</b> These answers cannot all be right: {text_html(c.text, 400)}.'
-                            ' Change one of them, or keep all: the learner expects some mistakes.</div>')
+        self.alert.value = (
+            f'<div class="csc-alert" role="alert"><b>{len(open_)} contradiction{"s" if len(open_) > 1 else ""}.</b> These answers cannot all be right: {text_html(c.text, 400)}.'
+            " Change one of them, or keep all: the learner expects some mistakes.</div>"
+        )
         out = []
         for x in [c.odd, *c.chain][:8]:
             flip = {1: -1, -1: 1}.get(x.answer, "unsure")
-            b = W.Button(description=f"{x.k+1}: {' – '.join(map(name, x.query.items))} was {_WORD[x.answer]} → {_WORD[flip]}", layout=W.Layout(width="auto")); b.add_class("csc-small"); b.add_class("csc-fix")
-            b.on_click(lambda _, k=x.k, v=flip: self.change(k, v)); out.append(b)
-        keep = W.Button(description="Keep all", layout=W.Layout(width="auto")); keep.add_class("csc-small"); keep.add_class("csc-keep")
-        keep.on_click(lambda _: (s.keep(c), self._say("Kept. The learner weighs them as noisy."), self.refresh()))
+            b = W.Button(
+                description=f"{x.k + 1}: {' – '.join(map(name, x.query.items))} was {_WORD[x.answer]} → {_WORD[flip]}",
+                layout=W.Layout(width="auto"),
+            )
+            b.add_class("csc-small")
+            b.add_class("csc-fix")
+            b.on_click(lambda _, k=x.k, v=flip: self.change(k, v))
+            out.append(b)
+        keep = W.Button(description="Keep all", layout=W.Layout(width="auto"))
+        keep.add_class("csc-small")
+        keep.add_class("csc-keep")
+        keep.on_click(
+            lambda _: (
+                s.keep(c),
+                self._say("Kept. The learner weighs them as noisy."),
+                self.refresh(),
+            )
+        )
         self.alert_row.children = [*out, keep]
 
     def _draw_old(self):
-        s = self.session; name = lambda i: str(s.items.ids[i])[:40]
-        mark = {"": "", "kept": "", "skip": " (put aside)", "implied": " (follows from others)"}
-        self.old.options = [(f"{x.k+1}.  {' – '.join(map(name, x.query.items))}:  {_WORD[x.answer]}{mark[x.how]}", x.k) for x in reversed(s.said)][:500]
+        s = self.session
+        name = lambda i: str(s.items.ids[i])[:40]
+        mark = {
+            "": "",
+            "kept": "",
+            "skip": " (put aside)",
+            "implied": " (follows from others)",
+        }
+        self.old.options = [
+            (
+                f"{x.k + 1}.  {' – '.join(map(name, x.query.items))}:  {_WORD[x.answer]}{mark[x.how]}",
+                x.k,
+            )
+            for x in reversed(s.said)
+        ][:500]
         kinds = {x.query.kind for x in s.said}
-        if not kinds or self.old_row.children: return
-        words = [(w, v) for k, ws in (("pair", [("same", 1), ("different", -1), ("don’t know", 0)]), ("triple", [("first odd", "bc"), ("second odd", "ac"), ("third odd", "ab"), ("none", "none"), ("don’t know", "unsure")])) if k in kinds for w, v in ws]
+        if not kinds or self.old_row.children:
+            return
+        words = [
+            (w, v)
+            for k, ws in (
+                ("pair", [("same", 1), ("different", -1), ("don’t know", 0)]),
+                (
+                    "triple",
+                    [
+                        ("first odd", "bc"),
+                        ("second odd", "ac"),
+                        ("third odd", "ab"),
+                        ("none", "none"),
+                        ("don’t know", "unsure"),
+                    ],
+                ),
+            )
+            if k in kinds
+            for w, v in ws
+        ]
         out = [W.HTML('<span class="csc-note">Change the marked answer to</span>')]
         for w, v in words:
-            b = W.Button(description=w, layout=W.Layout(width="auto")); b.add_class("csc-small"); b.add_class("csc-change")
-            b.on_click(lambda _, v=v: self.old.value is not None and self.change(self.old.value, v)); out.append(b)
+            b = W.Button(description=w, layout=W.Layout(width="auto"))
+            b.add_class("csc-small")
+            b.add_class("csc-change")
+            b.on_click(
+                lambda _, v=v: self.old.value is not None and self.change(self.old.value, v)
+            )
+            out.append(b)
         self.old_row.children = out
 
 # %% ../nbs/30a_labelling_view.ipynb #59daf14f
 class AskView(_Looking):
     "The screen of a session; holds no answers of its own."
-    def snapshot(self)->str: # HTML
+
+    def snapshot(self) -> str:  # HTML
         "The screen as it is now, without life: for pages that have no kernel."
-        but = lambda row, css: "".join(f'<button type="button" disabled style="opacity:1" class="{" ".join([css, *(c for c in b._dom_classes if c in ("csc-yes", "csc-no"))])}">{html.escape(b.description)}</button>' for b in row.children)
-        row = lambda inner, gap=10: f'<div style="display:flex;flex-wrap:wrap;gap:{gap}px;margin:6px 0">{inner}</div>'
+        but = lambda row, css: "".join(
+            f'<button type="button" disabled style="opacity:1" class="{" ".join([css, *(c for c in b._dom_classes if c in ("csc-yes", "csc-no"))])}">{html.escape(b.description)}</button>'
+            for b in row.children
+        )
+        row = lambda inner, gap=10: (
+            f'<div style="display:flex;flex-wrap:wrap;gap:{gap}px;margin:6px 0">{inner}</div>'
+        )
         png = base64.b64encode(few_shades(self.picture.value, 64)).decode()
-        return (f'{STYLE}<div class="csc-ask">{self.head.value}{self.cards.value}{row(but(self.answers, "csc-answer"))}{row(but(self.more, "csc-small"), 8)}{self.alert.value}{row(but(self.alert_row, "csc-small"), 6)}'
-                f'{self.facts.value}<div style="display:flex;gap:12px"><img alt="clusters so far" style="width:46%;height:auto;align-self:flex-start" src="data:image/png;base64,{png}"><div style="flex:1;min-width:0">{self.members.value}</div></div></div>')
+        return (
+            f'{STYLE}<div class="csc-ask">{self.head.value}{self.cards.value}{row(but(self.answers, "csc-answer"))}{row(but(self.more, "csc-small"), 8)}{self.alert.value}{row(but(self.alert_row, "csc-small"), 6)}'
+            f'{self.facts.value}<div style="display:flex;gap:12px"><img alt="clusters so far" style="width:46%;height:auto;align-self:flex-start" src="data:image/png;base64,{png}"><div style="flex:1;min-width:0">{self.members.value}</div></div></div>'
+        )
 
 # %% ../nbs/30a_labelling_view.ipynb #5aedf1eb
-def read_csv(path)->dict: # name → cells, as text
+def read_csv(path) -> dict:  # name → cells, as text
     "A CSV file with a header line; `;` and tabs are recognised."
     csv.field_size_limit(2**31 - 1)
     with open(path, newline="", encoding="utf-8-sig") as f:
-        first = f.readline(); f.seek(0)
+        first = f.readline()
+        f.seek(0)
         sep = max(",;\t", key=first.count)
         rows = [(n, r) for n, r in enumerate(csv.reader(f, delimiter=sep), 1) if r]
-    if len(rows) < 3: raise ValueError(f"{path} needs a header line and at least two rows.")
+    if len(rows) < 3:
+        raise ValueError(f"{path} needs a header line and at least two rows.")
     (_, names), rows = rows[0], rows[1:]
     bad = [(n, r) for n, r in rows if len(r) != len(names)]
-    if bad: raise ValueError(f"{len(bad)} rows of {path} do not have {len(names)} cells: first is row {bad[0][0]} with {len(bad[0][1])}.")
-    if len(set(names)) < len(names): raise ValueError(f"{path}: two columns have the same name.")
+    if bad:
+        raise ValueError(
+            f"{len(bad)} rows of {path} do not have {len(names)} cells: first is row {bad[0][0]} with {len(bad[0][1])}."
+        )
+    if len(set(names)) < len(names):
+        raise ValueError(f"{path}: two columns have the same name.")
     return {c: [r[j] for _, r in rows] for j, c in enumerate(names)}
 
-def make_session(table, id=None, show=None, learner="ncobras", n_clusters=None, questions=None, triplets=False, log=None, annotator="", out=None, goal=None, seed=0, wait=0.):
+
+def make_session(
+    table,
+    id=None,
+    show=None,
+    learner="ncobras",
+    n_clusters=None,
+    questions=None,
+    triplets=False,
+    log=None,
+    annotator="",
+    out=None,
+    goal=None,
+    seed=0,
+    wait=0.0,
+):
     "A session for a CSV file, from plain settings."
     import inspect
     from csc_nb.estimators import methods
     from csc_nb.labelling import AskPairs, AskTriplets
+
     known = methods(takes="questions")
-    if learner not in known: raise ValueError(f"No learner {learner!r}. Known: {', '.join(known)}.")
+    if learner not in known:
+        raise ValueError(f"No learner {learner!r}. Known: {', '.join(known)}.")
     params = inspect.signature(known[learner].__init__).parameters
-    given = {k: v for k, v in dict(n_clusters=n_clusters, random_state=seed, questions="triplets" if triplets else None).items() if v is not None and k in params}
-    if n_clusters is not None and "n_clusters" not in params: raise ValueError(f"{learner} finds the number of clusters itself; leave --n-clusters out.")
-    if questions: learner = list(zip(*list(read_csv(questions).values())[:3 if triplets else 2]))
-    else: learner = None if triplets and "questions" not in params else known[learner](**given)
-    s = (AskTriplets if triplets else AskPairs)(read_csv(table), id=id, show=show, learner=learner, log=log, annotator=annotator, folder=Path(table).parent, goal=goal, wait=wait)
+    given = {
+        k: v
+        for k, v in dict(
+            n_clusters=n_clusters,
+            random_state=seed,
+            questions="triplets" if triplets else None,
+        ).items()
+        if v is not None and k in params
+    }
+    if n_clusters is not None and "n_clusters" not in params:
+        raise ValueError(
+            f"{learner} finds the number of clusters itself; leave --n-clusters out."
+        )
+    if questions:
+        learner = list(zip(*list(read_csv(questions).values())[: 3 if triplets else 2]))
+    else:
+        learner = (
+            None if triplets and "questions" not in params else known[learner](**given)
+        )
+    s = (AskTriplets if triplets else AskPairs)(
+        read_csv(table),
+        id=id,
+        show=show,
+        learner=learner,
+        log=log,
+        annotator=annotator,
+        folder=Path(table).parent,
+        goal=goal,
+        wait=wait,
+    )
     s.out = Path(out) if out else None
     return s
 
@@ -419,62 +842,146 @@ def make_session(table, id=None, show=None, learner="ncobras", n_clusters=None, 
 def web_page(settings):
     "The page: a session for the settings in a JSON file, or what is wrong, in words."
     s = json.loads(Path(settings).read_text(encoding="utf-8"))
-    try: display(make_session(**s, wait=10.))
-    except Exception as e: display(W.HTML(f'{STYLE}<div class="csc-ask"><div class="csc-alert"><b>This session cannot start.</b><br>{html.escape(str(e) or type(e).__name__)}</div></div>'))
+    try:
+        display(make_session(**s, wait=10.0))
+    except Exception as e:
+        display(
+            W.HTML(
+                f'{STYLE}<div class="csc-ask"><div class="csc-alert"><b>This session cannot start.</b><br>{html.escape(str(e) or type(e).__name__)}</div></div>'
+            )
+        )
+
 
 def free_port():
-    with socket.socket() as s: s.bind(("127.0.0.1", 0)); return s.getsockname()[1]
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
 
 def write_site(
-    folder, # readable by its owner only
-    settings:dict, # of `make_session`
-    port:int,
-    token:str,
+    folder,  # readable by its owner only
+    settings: dict,  # of `make_session`
+    port: int,
+    token: str,
 ):
     "The notebook and the configuration that Voilà needs."
     import nbformat
+
     folder = Path(folder)
-    policy = (f"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
-              f"connect-src 'self' ws://127.0.0.1:{port} data: blob:; worker-src 'self' blob:; frame-ancestors 'none'; form-action 'self'")
-    (folder/"settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    server = dict(headers={"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"}, disable_check_xsrf=True) # a closing page cannot send the token that ends its kernel
-    idle = dict(cull_idle_timeout=90, cull_interval=15, cull_connected=False) # a browser that crashed lets go of the log after two minutes
-    (folder/"voila.json").write_text(json.dumps({"Voila": dict(ip="127.0.0.1", port=port, port_retries=0, token=token, open_browser=False, tornado_settings=server), "MappingKernelManager": idle}))
-    cell = nbformat.v4.new_code_cell("from csc_nb.labelling_view import web_page\nweb_page('settings.json')")
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={"title": "csc-nb ask", "kernelspec": {"display_name": "python3", "language": "python", "name": "python3"}}), folder/"ask.ipynb")
-    return folder/"ask.ipynb"
+    policy = (
+        f"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
+        f"connect-src 'self' ws://127.0.0.1:{port} data: blob:; worker-src 'self' blob:; frame-ancestors 'none'; form-action 'self'"
+    )
+    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+    server = dict(
+        headers={"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"},
+        disable_check_xsrf=True,
+    )  # a closing page cannot send the token that ends its kernel
+    idle = dict(
+        cull_idle_timeout=90, cull_interval=15, cull_connected=False
+    )  # a browser that crashed lets go of the log after two minutes
+    (folder / "voila.json").write_text(
+        json.dumps(
+            {
+                "Voila": dict(
+                    ip="127.0.0.1",
+                    port=port,
+                    port_retries=0,
+                    token=token,
+                    open_browser=False,
+                    tornado_settings=server,
+                ),
+                "MappingKernelManager": idle,
+            }
+        )
+    )
+    cell = nbformat.v4.new_code_cell(
+        "from csc_nb.labelling_view import web_page\nweb_page('settings.json')"
+    )
+    nbformat.write(
+        nbformat.v4.new_notebook(
+            cells=[cell],
+            metadata={
+                "title": "csc-nb ask",
+                "kernelspec": {
+                    "display_name": "python3",
+                    "language": "python",
+                    "name": "python3",
+                },
+            },
+        ),
+        folder / "ask.ipynb",
+    )
+    return folder / "ask.ipynb"
 
 # %% ../nbs/30a_labelling_view.ipynb #cbd0e45f
 class Site:
     "Voilà on loopback with a random token; a context."
+
     def __init__(self, settings, port=None):
-        try: import voila
-        except ImportError: raise ValueError("csc-nb ask needs Voilà: pip install 'csc-nb[web]'.") from None
-        self.settings, self.port, self.token = settings, port or free_port(), secrets.token_urlsafe(24)
+        try:
+            import voila
+        except ImportError:
+            raise ValueError("csc-nb ask needs Voilà: pip install 'csc-nb[web]'.") from None
+        self.settings, self.port, self.token = (
+            settings,
+            port or free_port(),
+            secrets.token_urlsafe(24),
+        )
         self.url = f"http://127.0.0.1:{self.port}/?token={self.token}"
+
     def __enter__(self, seconds=120):
-        self._dir = tempfile.TemporaryDirectory(prefix="csc-nb-ask-") # mode 700
+        self._dir = tempfile.TemporaryDirectory(prefix="csc-nb-ask-")  # mode 700
         write_site(self._dir.name, self.settings, self.port, self.token)
-        self.log = open(Path(self._dir.name)/"voila.log", "w+")
-        path = os.pathsep.join(filter(None, [str(Path(__file__).resolve().parent.parent), os.environ.get("PYTHONPATH")]))
-        self.proc = subprocess.Popen([sys.executable, "-m", "voila", "ask.ipynb"], cwd=self._dir.name, stdout=self.log, stderr=subprocess.STDOUT, env={**os.environ, "PYTHONPATH": path}, start_new_session=True)
-        try: self._wait(time.monotonic() + seconds)
-        except BaseException: self.__exit__(); raise
+        self.log = open(Path(self._dir.name) / "voila.log", "w+")
+        path = os.pathsep.join(
+            filter(
+                None,
+                [str(Path(__file__).resolve().parent.parent), os.environ.get("PYTHONPATH")],
+            )
+        )
+        self.proc = subprocess.Popen(
+            [sys.executable, "-m", "voila", "ask.ipynb"],
+            cwd=self._dir.name,
+            stdout=self.log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+        )
+        try:
+            self._wait(time.monotonic() + seconds)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
+
     def _wait(self, end):
         while not self._answers():
             if self.proc.poll() is not None or time.monotonic() > end:
                 self.log.seek(0)
-                raise ValueError(f"Voilà did not start on port {self.port}:\n{self.log.read()[-800:]}")
-            time.sleep(.2)
+                raise ValueError(
+                    f"Voilà did not start on port {self.port}:\n{self.log.read()[-800:]}"
+                )
+            time.sleep(0.2)
+
     def _answers(self):
-        try: urllib.request.urlopen(f"http://127.0.0.1:{self.port}/voila/static/", timeout=1)
-        except urllib.error.HTTPError: return True
-        except OSError: return False
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/voila/static/", timeout=1)
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
         return True
+
     def __exit__(self, *_):
         for sig in (signal.SIGTERM, signal.SIGKILL):
-            try: os.killpg(self.proc.pid, sig); self.proc.wait(15); break
-            except ProcessLookupError: break
-            except subprocess.TimeoutExpired: pass
-        self.log.close(); self._dir.cleanup()
+            try:
+                os.killpg(self.proc.pid, sig)
+                self.proc.wait(15)
+                break
+            except ProcessLookupError:
+                break
+            except subprocess.TimeoutExpired:
+                pass
+        self.log.close()
+        self._dir.cleanup()

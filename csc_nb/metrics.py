@@ -22,34 +22,44 @@ from .constraints import as_constraints
 def _codes(y):
     "Labels as 0..K-1, and K."
     y = np.asarray(y)
-    if y.ndim != 1: raise ValueError(f"Labels must be one-dimensional, not of shape {y.shape}.")
+    if y.ndim != 1:
+        raise ValueError(f"Labels must be one-dimensional, not of shape {y.shape}.")
     if y.dtype == object:
         seen = {}
-        return np.array([seen.setdefault(v, len(seen)) for v in y.tolist()], dtype=np.int64), len(seen)
+        return np.array(
+            [seen.setdefault(v, len(seen)) for v in y.tolist()], dtype=np.int64
+        ), len(seen)
     if y.dtype.kind in "ib" and len(y):
         y = y.astype(np.int64)
         lo, hi = int(y.min()), int(y.max())
-        if hi - lo < 4*len(y) + 1000:
+        if hi - lo < 4 * len(y) + 1000:
             present = np.bincount(y - lo) > 0
             return (np.cumsum(present) - 1)[y - lo], int(present.sum())
     values, code = np.unique(y, return_inverse=True)
     return code, len(values)
 
+
 @njit(cache=True)
 def _cells(i, j, R, C):
     "Non-empty cells of the table: rows are sorted by counting, columns are marked as they appear."
-    start = np.zeros(R+1, np.int64)
-    for k in range(len(i)): start[i[k]+1] += 1
-    for r in range(R): start[r+1] += start[r]
+    start = np.zeros(R + 1, np.int64)
+    for k in range(len(i)):
+        start[i[k] + 1] += 1
+    for r in range(R):
+        start[r + 1] += start[r]
     order, at = np.empty(len(i), np.int64), start[:-1].copy()
     for k in range(len(i)):
         order[at[i[k]]] = j[k]
         at[i[k]] += 1
-    row, col, count = np.empty(len(i), np.int64), np.empty(len(i), np.int64), np.zeros(len(i), np.int64)
+    row, col, count = (
+        np.empty(len(i), np.int64),
+        np.empty(len(i), np.int64),
+        np.zeros(len(i), np.int64),
+    )
     slot, m = np.full(C, -1, np.int64), 0
     for r in range(R):
         first = m
-        for c in order[start[r]:start[r+1]]:
+        for c in order[start[r] : start[r + 1]]:
             if slot[c] < first:
                 row[m], col[m], slot[c] = r, c, m
                 m += 1
@@ -59,70 +69,90 @@ def _cells(i, j, R, C):
 # %% ../nbs/04_metrics.ipynb #225c99a3
 class Contingency(NamedTuple):
     "Sparse table of two labellings: the non-empty cells and the margins."
-    row: np.ndarray # class of each cell
-    col: np.ndarray # cluster of each cell
-    count: np.ndarray # points in each cell, $n_{ij}$
-    a: np.ndarray # class sizes
-    b: np.ndarray # cluster sizes
-    n: int # points
+
+    row: np.ndarray  # class of each cell
+    col: np.ndarray  # cluster of each cell
+    count: np.ndarray  # points in each cell, $n_{ij}$
+    a: np.ndarray  # class sizes
+    b: np.ndarray  # cluster sizes
+    n: int  # points
+
 
 def contingency(
-    y_true, # `(n,)` classes, any hashable labels
-    y_pred=None, # `(n,)` clusters; may be left out when `y_true` is already a table
-)->Contingency: # the table behind every measure
+    y_true,  # `(n,)` classes, any hashable labels
+    y_pred=None,  # `(n,)` clusters; may be left out when `y_true` is already a table
+) -> Contingency:  # the table behind every measure
     "Count the points of each class in each cluster; a table is passed through."
-    if isinstance(y_true, Contingency): return y_true
+    if isinstance(y_true, Contingency):
+        return y_true
     (i, R), (j, C) = _codes(y_true), _codes(y_pred)
-    if len(i) != len(j): raise ValueError(f"{len(i)} true labels but {len(j)} predicted ones.")
-    return Contingency(*_cells(i, j, R, C), np.bincount(i, minlength=R), np.bincount(j, minlength=C), len(i))
+    if len(i) != len(j):
+        raise ValueError(f"{len(i)} true labels but {len(j)} predicted ones.")
+    return Contingency(
+        *_cells(i, j, R, C),
+        np.bincount(i, minlength=R),
+        np.bincount(j, minlength=C),
+        len(i),
+    )
 
 # %% ../nbs/04_metrics.ipynb #909e05ad
 class PairCounts(NamedTuple):
     "Pairs of points by where they are together."
-    both: int # together in both, TP
-    pred: int # in the clustering only, FP
-    true: int # in the truth only, FN
-    neither: int # apart in both, TN
+
+    both: int  # together in both, TP
+    pred: int  # in the clustering only, FP
+    true: int  # in the truth only, FN
+    neither: int  # apart in both, TN
+
 
 def pair_counts(
-    y_true, # `(n,)` classes, or a `Contingency`
-    y_pred=None, # `(n,)` clusters
-)->PairCounts: # exact integers
+    y_true,  # `(n,)` classes, or a `Contingency`
+    y_pred=None,  # `(n,)` clusters
+) -> PairCounts:  # exact integers
     "Count pairs from the table, eq. (1)."
     c = contingency(y_true, y_pred)
-    two = lambda x: int((x*(x-1)//2).sum())
+    two = lambda x: int((x * (x - 1) // 2).sum())
     tp, same_true, same_pred = two(c.count), two(c.a), two(c.b)
-    return PairCounts(tp, same_pred - tp, same_true - tp, c.n*(c.n-1)//2 - same_true - same_pred + tp)
+    return PairCounts(
+        tp,
+        same_pred - tp,
+        same_true - tp,
+        c.n * (c.n - 1) // 2 - same_true - same_pred + tp,
+    )
 
 # %% ../nbs/04_metrics.ipynb #ac36745f
 class PRF(NamedTuple):
     "Precision, recall and their harmonic mean."
+
     precision: float
     recall: float
     f: float
 
+
 def prf(
-    tp:int, # found and right
-    fp:int, # found but wrong
-    fn:int, # right but not found
-)->PRF: # precision, recall, F
+    tp: int,  # found and right
+    fp: int,  # found but wrong
+    fn: int,  # right but not found
+) -> PRF:  # precision, recall, F
     "Precision, recall and F from counts, eq. (2); 0/0 is 1."
-    share = lambda x, rest: x/(x+rest) if x+rest else 1.
-    return PRF(share(tp, fp), share(tp, fn), share(2*tp, fp+fn))
+    share = lambda x, rest: x / (x + rest) if x + rest else 1.0
+    return PRF(share(tp, fp), share(tp, fn), share(2 * tp, fp + fn))
 
 # %% ../nbs/04_metrics.ipynb #f61df4c1
 def pairwise_prf(
-    y_true, # `(n,)` classes
-    y_pred, # `(n,)` clusters
+    y_true,  # `(n,)` classes
+    y_pred,  # `(n,)` clusters
     *,
-    without_points=None, # row numbers to leave out
-    without_pairs=None, # `(m, 2)` pairs or `Constraints` to leave out
-)->PRF: # precision, recall, F
+    without_points=None,  # row numbers to leave out
+    without_pairs=None,  # `(m, 2)` pairs or `Constraints` to leave out
+) -> PRF:  # precision, recall, F
     "Bilenko's pairwise precision, recall and F, eq. (2)."
     y, z = _codes(y_true)[0], _codes(y_pred)[0]
-    if len(y) != len(z): raise ValueError(f"{len(y)} true labels but {len(z)} predicted ones.")
+    if len(y) != len(z):
+        raise ValueError(f"{len(y)} true labels but {len(z)} predicted ones.")
     keep = np.ones(len(y), bool)
-    if without_points is not None: keep[np.asarray(without_points, dtype=np.int64)] = False
+    if without_points is not None:
+        keep[np.asarray(without_points, dtype=np.int64)] = False
     count = np.array(pair_counts(y[keep], z[keep])[:3], dtype=object)
     if without_pairs is not None:
         i, j = _unique_pairs(without_pairs, len(y), keep).T
@@ -130,113 +160,140 @@ def pairwise_prf(
         count -= [int(v.sum()) for v in (t & p, ~t & p, t & ~p)]
     return prf(*count)
 
+
 def _unique_pairs(pairs, n, keep):
     "Distinct pairs i<j with both ends kept."
     if not isinstance(pairs, (np.ndarray, list, tuple)):
         c = as_constraints(pairs, n_samples=n)
         pairs = np.column_stack([c.a, c.b])
     P = np.sort(np.asarray(pairs, dtype=np.int64).reshape(-1, 2), axis=1)
-    if P.size and (P.min() < 0 or P.max() >= n): raise ValueError(f"without_pairs names rows outside 0..{n-1}.")
-    P = P[(P[:,0] != P[:,1]) & keep[P[:,0]] & keep[P[:,1]]]
-    key = np.unique(P[:,0]*n + P[:,1])
-    return np.column_stack([key//n, key%n])
+    if P.size and (P.min() < 0 or P.max() >= n):
+        raise ValueError(f"without_pairs names rows outside 0..{n - 1}.")
+    P = P[(P[:, 0] != P[:, 1]) & keep[P[:, 0]] & keep[P[:, 1]]]
+    key = np.unique(P[:, 0] * n + P[:, 1])
+    return np.column_stack([key // n, key % n])
 
-def pairwise_f(y_true, y_pred, *, without_points=None, without_pairs=None)->float:
+
+def pairwise_f(y_true, y_pred, *, without_points=None, without_pairs=None) -> float:
     "Bilenko's pairwise F-measure, eq. (2); see `pairwise_prf`."
-    return pairwise_prf(y_true, y_pred, without_points=without_points, without_pairs=without_pairs).f
+    return pairwise_prf(
+        y_true, y_pred, without_points=without_points, without_pairs=without_pairs
+    ).f
 
 # %% ../nbs/04_metrics.ipynb #928620bd
 def ari(
-    y_true, # `(n,)` classes, or a `Contingency`
-    y_pred=None, # `(n,)` clusters
-)->float: # 1 is perfect, 0 is chance, negative is worse than chance
+    y_true,  # `(n,)` classes, or a `Contingency`
+    y_pred=None,  # `(n,)` clusters
+) -> float:  # 1 is perfect, 0 is chance, negative is worse than chance
     "Adjusted Rand index, eq. (3)."
     tp, fp, fn, tn = pair_counts(y_true, y_pred)
-    if fp == fn == 0: return 1.
-    return 2*(tp*tn - fp*fn)/((tp+fn)*(fn+tn) + (tp+fp)*(fp+tn))
+    if fp == fn == 0:
+        return 1.0
+    return 2 * (tp * tn - fp * fn) / ((tp + fn) * (fn + tn) + (tp + fp) * (fp + tn))
 
 # %% ../nbs/04_metrics.ipynb #591ca6cf
 class Information(NamedTuple):
     "Entropies of two labellings and their mutual information, in nats."
+
     h_true: float
     h_pred: float
     mutual: float
 
+
 def information(
-    y_true, # `(n,)` classes, or a `Contingency`
-    y_pred=None, # `(n,)` clusters
-)->Information: # two entropies and the mutual information
+    y_true,  # `(n,)` classes, or a `Contingency`
+    y_pred=None,  # `(n,)` clusters
+) -> Information:  # two entropies and the mutual information
     "Entropies and mutual information from the table, eq. (4)."
     c = contingency(y_true, y_pred)
-    if c.n == 0: return Information(0., 0., 0.)
-    h = lambda x: float(max(0., -(x/c.n*np.log(x/c.n)).sum()))
-    mutual = (c.count/c.n*(np.log(c.count) + np.log(c.n) - np.log(c.a[c.row]) - np.log(c.b[c.col]))).sum()
-    return Information(h(c.a), h(c.b), float(max(0., mutual)))
+    if c.n == 0:
+        return Information(0.0, 0.0, 0.0)
+    h = lambda x: float(max(0.0, -(x / c.n * np.log(x / c.n)).sum()))
+    mutual = (
+        c.count
+        / c.n
+        * (np.log(c.count) + np.log(c.n) - np.log(c.a[c.row]) - np.log(c.b[c.col]))
+    ).sum()
+    return Information(h(c.a), h(c.b), float(max(0.0, mutual)))
+
 
 def _nmi(info, mean):
-    if info.h_true == info.h_pred == 0: return 1.
-    return min(1., info.mutual/mean) if mean > 0 else 0.
+    if info.h_true == info.h_pred == 0:
+        return 1.0
+    return min(1.0, info.mutual / mean) if mean > 0 else 0.0
 
-def nmi_arithmetic(y_true, y_pred=None)->float:
+
+def nmi_arithmetic(y_true, y_pred=None) -> float:
     "Mutual information over the arithmetic mean of the entropies, eq. (4)."
     info = information(y_true, y_pred)
-    return _nmi(info, (info.h_true + info.h_pred)/2)
+    return _nmi(info, (info.h_true + info.h_pred) / 2)
 
-def nmi_geometric(y_true, y_pred=None)->float:
+
+def nmi_geometric(y_true, y_pred=None) -> float:
     "Mutual information over the geometric mean of the entropies, eq. (4)."
     info = information(y_true, y_pred)
-    return _nmi(info, (info.h_true*info.h_pred)**.5)
+    return _nmi(info, (info.h_true * info.h_pred) ** 0.5)
 
 # %% ../nbs/04_metrics.ipynb #3da019da
 def variation_of_information(
-    y_true, # `(n,)` classes, or a `Contingency`
-    y_pred=None, # `(n,)` clusters
-)->float: # nats; 0 for equal partitions, at most log n
+    y_true,  # `(n,)` classes, or a `Contingency`
+    y_pred=None,  # `(n,)` clusters
+) -> float:  # nats; 0 for equal partitions, at most log n
     "Variation of information, H + H' - 2I."
     info = information(y_true, y_pred)
-    return max(0., info.h_true + info.h_pred - 2*info.mutual)
+    return max(0.0, info.h_true + info.h_pred - 2 * info.mutual)
 
 # %% ../nbs/04_metrics.ipynb #bec40fa4
 def purity(
-    y_true, # `(n,)` classes, or a `Contingency`
-    y_pred=None, # `(n,)` clusters
-)->float: # share of points in the main class of their cluster
+    y_true,  # `(n,)` classes, or a `Contingency`
+    y_pred=None,  # `(n,)` clusters
+) -> float:  # share of points in the main class of their cluster
     "Share of points that belong to the most frequent class of their cluster."
     c = contingency(y_true, y_pred)
     best = np.zeros(len(c.b), np.int64)
     np.maximum.at(best, c.col, c.count)
-    return float(best.sum()/c.n) if c.n else 1.
+    return float(best.sum() / c.n) if c.n else 1.0
 
 # %% ../nbs/04_metrics.ipynb #4d6233fe
 def cluster_scores(
-    y_true, # `(n,)` classes, or a `Contingency`
-    y_pred=None, # `(n,)` clusters
-)->dict: # name → value
+    y_true,  # `(n,)` classes, or a `Contingency`
+    y_pred=None,  # `(n,)` clusters
+) -> dict:  # name → value
     "Every measure of two partitions, from one table."
     c = contingency(y_true, y_pred)
     p = prf(*pair_counts(c)[:3])
-    return dict(precision=p.precision, recall=p.recall, f=p.f, ari=ari(c), nmi_arithmetic=nmi_arithmetic(c), nmi_geometric=nmi_geometric(c),
-                purity=purity(c), vi=variation_of_information(c), n_clusters=len(c.b))
+    return dict(
+        precision=p.precision,
+        recall=p.recall,
+        f=p.f,
+        ari=ari(c),
+        nmi_arithmetic=nmi_arithmetic(c),
+        nmi_geometric=nmi_geometric(c),
+        purity=purity(c),
+        vi=variation_of_information(c),
+        n_clusters=len(c.b),
+    )
 
 # %% ../nbs/04_metrics.ipynb #f8b5df7e
 def kept_answers(
-    labels, # `(n,)` clusters
-    constraints, # anything `as_constraints` takes
-    sample_id=None, # ids of the rows, when the constraints carry ids
-)->tuple: # `(m,)` bool: is the answer satisfied?; the `(m,)` values +1/-1; the weights
+    labels,  # `(n,)` clusters
+    constraints,  # anything `as_constraints` takes
+    sample_id=None,  # ids of the rows, when the constraints carry ids
+) -> tuple:  # `(m,)` bool: is the answer satisfied?; the `(m,)` values +1/-1; the weights
     "Which answers a labelling satisfies; answers 0 are left out."
     z = _codes(labels)[0]
     c = as_constraints(constraints, n_samples=len(z), sample_id=sample_id)
     said = c.value != 0
     return ((z[c.a] == z[c.b]) == (c.value > 0))[said], c.value[said], c.weight[said]
 
+
 def constraint_accuracy(
-    labels, # `(n,)` clusters
-    constraints, # anything `as_constraints` takes
+    labels,  # `(n,)` clusters
+    constraints,  # anything `as_constraints` takes
     *,
-    sample_id=None, # ids of the rows, when the constraints carry ids
-    balanced:bool=False, # mean over must-links and cannot-links instead of over all answers
-)->float: # weighted share of satisfied answers; nan when there is none
+    sample_id=None,  # ids of the rows, when the constraints carry ids
+    balanced: bool = False,  # mean over must-links and cannot-links instead of over all answers
+) -> float:  # weighted share of satisfied answers; nan when there is none
     "Share of the answers that a labelling satisfies."
     kept, value, weight = kept_answers(labels, constraints, sample_id)
     groups = [value > 0, value < 0] if balanced else [value != 0]
@@ -246,57 +303,85 @@ def constraint_accuracy(
 # %% ../nbs/04_metrics.ipynb #2ce76fb9
 class ConstraintScorer(BaseEstimator):
     "Scorer `scorer(estimator, X, y=None)`: the share of held answers that the estimator's clusters satisfy."
-    def __init__(self, constraints=None, balanced=False): self.constraints, self.balanced = constraints, balanced
+
+    def __init__(self, constraints=None, balanced=False):
+        self.constraints, self.balanced = constraints, balanced
+
     def get_metadata_routing(self):
         "Ask scikit-learn's routing for `sample_id`."
         request = MetadataRequest(owner=self)
         request.score.add_request(param="sample_id", alias=True)
         return request
+
     def __call__(self, estimator, X, y=None, *, sample_id=None):
-        if sample_id is None and hasattr(X, "iloc"): sample_id = np.asarray(X.index)
-        c = as_constraints(self.constraints, n_samples=_n_rows(X), sample_id=sample_id, unknown="drop")     # other folds' answers
+        if sample_id is None and hasattr(X, "iloc"):
+            sample_id = np.asarray(X.index)
+        c = as_constraints(
+            self.constraints, n_samples=_n_rows(X), sample_id=sample_id, unknown="drop"
+        )  # other folds' answers
         score = constraint_accuracy(_labels_for(estimator, X), c, balanced=self.balanced)
-        if np.isnan(score): warnings.warn("No answer lies wholly inside this fold, so its score is nan. Use fewer folds or more answers.", UserWarning)
+        if np.isnan(score):
+            warnings.warn(
+                "No answer lies wholly inside this fold, so its score is nan. Use fewer folds or more answers.",
+                UserWarning,
+            )
         return score
 
+
 def constraint_scorer(
-    constraints, # answers to score against, by id when rows will be split
-    balanced:bool=False, # mean over must-links and cannot-links
-)->ConstraintScorer: # to be passed as `scoring=`
+    constraints,  # answers to score against, by id when rows will be split
+    balanced: bool = False,  # mean over must-links and cannot-links
+) -> ConstraintScorer:  # to be passed as `scoring=`
     "A scikit-learn scorer for `constraint_accuracy`."
     return ConstraintScorer(constraints, balanced)
 
-def _n_rows(X): return X.shape[0] if hasattr(X, "shape") else len(X)
+
+def _n_rows(X):
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
 
 def _labels_for(estimator, X):
     "Clusters of the rows of `X`: predicted, or those of the fit when the method has no rule for new rows."
-    if hasattr(estimator, "predict"): return estimator.predict(X)
+    if hasattr(estimator, "predict"):
+        return estimator.predict(X)
     last = estimator
-    while hasattr(last, "steps"): last = last.steps[-1][1]
+    while hasattr(last, "steps"):
+        last = last.steps[-1][1]
     if len(last.labels_) != _n_rows(X):
-        raise ValueError(f"{type(last).__name__} has no predict and was fitted on {len(last.labels_)} rows, not these {_n_rows(X)}. Score it on its own rows: cv=[(rows, rows)].")
+        raise ValueError(
+            f"{type(last).__name__} has no predict and was fitted on {len(last.labels_)} rows, not these {_n_rows(X)}. Score it on its own rows: cv=[(rows, rows)]."
+        )
     return last.labels_
 
 # %% ../nbs/04_metrics.ipynb #5136fda8
 def wrong_answers(
-    constraints, # anything `as_constraints` takes
-    y_true, # `(n,)` true classes
-    sample_id=None, # ids of the rows, when the constraints carry ids
-)->np.ndarray: # `(m,)` bool; "don't know" is never wrong
+    constraints,  # anything `as_constraints` takes
+    y_true,  # `(n,)` true classes
+    sample_id=None,  # ids of the rows, when the constraints carry ids
+) -> np.ndarray:  # `(m,)` bool; "don't know" is never wrong
     "Which answers contradict the truth."
     y = _codes(y_true)[0]
     c = as_constraints(constraints, n_samples=len(y), sample_id=sample_id)
     return (c.value != 0) & ((y[c.a] == y[c.b]) != (c.value > 0))
 
+
 def noise_detection(
-    wrong, # `(m,)` bool: the answer was wrong
-    flagged, # `(m,)` bool: the method says so
-)->PRF: # precision, recall, F; 0/0 is 1
+    wrong,  # `(m,)` bool: the answer was wrong
+    flagged,  # `(m,)` bool: the method says so
+) -> PRF:  # precision, recall, F; 0/0 is 1
     "How well wrong answers were found."
     wrong, flagged = (np.asarray(v) for v in (wrong, flagged))
-    if wrong.shape != flagged.shape: raise ValueError(f"{wrong.size} answers but {flagged.size} flags.")
-    if wrong.dtype != bool or flagged.dtype != bool: raise ValueError("wrong and flagged must be arrays of True and False, one entry per answer.")
-    return prf(int((wrong & flagged).sum()), int((~wrong & flagged).sum()), int((wrong & ~flagged).sum()))
+    if wrong.shape != flagged.shape:
+        raise ValueError(f"{wrong.size} answers but {flagged.size} flags.")
+    if wrong.dtype != bool or flagged.dtype != bool:
+        raise ValueError(
+            "wrong and flagged must be arrays of True and False, one entry per answer."
+        )
+    return prf(
+        int((wrong & flagged).sum()),
+        int((~wrong & flagged).sum()),
+        int((wrong & ~flagged).sum()),
+    )
 
 # %% ../nbs/04_metrics.ipynb #70bcfa2a
 def _tree_edges(parents, directed):
@@ -304,53 +389,82 @@ def _tree_edges(parents, directed):
     p = np.asarray(parents)
     K, root = len(p), np.flatnonzero(p == -1)
     if p.ndim != 1 or p.dtype.kind not in "iu" or len(root) != 1:
-        raise ValueError(f"parents must be a list of node numbers with exactly one -1 (the root); got {p.size} entries with {len(root)} roots.")
-    if p.min() < -1 or p.max() >= K: raise ValueError(f"parents must lie in 0..{K-1} (or be -1 at the root).")
+        raise ValueError(
+            f"parents must be a list of node numbers with exactly one -1 (the root); got {p.size} entries with {len(root)} roots."
+        )
+    if p.min() < -1 or p.max() >= K:
+        raise ValueError(f"parents must lie in 0..{K - 1} (or be -1 at the root).")
     up = np.where(p < 0, np.arange(K), p)
-    for _ in range(max(K, 2).bit_length()): up = up[up]                  # 1, 2, 4, … steps up: everybody must reach the root
-    if (up != root[0]).any(): raise ValueError(f"parents has a cycle: node {np.flatnonzero(up != root[0])[0]} never reaches the root {root[0]}.")
-    edges = [(int(q), c) for c,q in enumerate(p.tolist()) if q >= 0]
+    for _ in range(max(K, 2).bit_length()):
+        up = up[up]  # 1, 2, 4, … steps up: everybody must reach the root
+    if (up != root[0]).any():
+        raise ValueError(
+            f"parents has a cycle: node {np.flatnonzero(up != root[0])[0]} never reaches the root {root[0]}."
+        )
+    edges = [(int(q), c) for c, q in enumerate(p.tolist()) if q >= 0]
     return set(edges if directed else (tuple(sorted(e)) for e in edges))
 
+
 def edge_rf(
-    parents_true, # `(K,)` parent of every node, -1 at the root
-    parents_pred, # the same for the other tree
-    directed:bool=True, # does parent → child differ from child → parent?
-)->int: # 0, 2, …, 2(K-1)
+    parents_true,  # `(K,)` parent of every node, -1 at the root
+    parents_pred,  # the same for the other tree
+    directed: bool = True,  # does parent → child differ from child → parent?
+) -> int:  # 0, 2, …, 2(K-1)
     "Number of edges in exactly one of two trees on the same nodes, eq. (5)."
     s, t = _tree_edges(parents_true, directed), _tree_edges(parents_pred, directed)
-    if len(s) != len(t): raise ValueError(f"The trees have {len(s)+1} and {len(t)+1} nodes; they must have the same ones.")
-    return 2*(len(s) - len(s & t))
+    if len(s) != len(t):
+        raise ValueError(
+            f"The trees have {len(s) + 1} and {len(t) + 1} nodes; they must have the same ones."
+        )
+    return 2 * (len(s) - len(s & t))
 
 # %% ../nbs/04_metrics.ipynb #54cfea1b
 def average_aligned_rank(
-    scores, # `(D, A)` one row per data set, one column per algorithm
-    higher_is_better:bool=True, # False for errors
-)->np.ndarray: # `(A,)` lower is better; they average to (AD+1)/2
+    scores,  # `(D, A)` one row per data set, one column per algorithm
+    higher_is_better: bool = True,  # False for errors
+) -> np.ndarray:  # `(A,)` lower is better; they average to (AD+1)/2
     "Average aligned rank of each algorithm (paper 002), ties shared."
     S = np.asarray(scores, dtype=float)
     if S.ndim != 2 or not np.isfinite(S).all():
-        raise ValueError("scores must be a (data sets × algorithms) table of finite numbers; leave out data sets on which a method failed.")
+        raise ValueError(
+            "scores must be a (data sets × algorithms) table of finite numbers; leave out data sets on which a method failed."
+        )
     aligned = S - S.mean(1, keepdims=True)
-    aligned = (aligned/max(np.abs(S).max(initial=0), 1e-300)).round(12) + 0.     # equal scores must tie although their means were rounded
+    aligned = (aligned / max(np.abs(S).max(initial=0), 1e-300)).round(
+        12
+    ) + 0.0  # equal scores must tie although their means were rounded
     return rankdata(-aligned if higher_is_better else aligned).reshape(S.shape).mean(0)
 
 # %% ../nbs/04_metrics.ipynb #f662c4af
 class Interval(NamedTuple):
     "A mean with the half-width of its confidence interval; prints as `0.873 ± 0.012`."
+
     mean: float
     half: float
     n: int
-    def __format__(self, spec): return f"{self.mean:{spec or '.3f'}} ± {self.half:{spec or '.3f'}}"
-    def __str__(self): return format(self, "")
+
+    def __format__(self, spec):
+        return f"{self.mean:{spec or '.3f'}} ± {self.half:{spec or '.3f'}}"
+
+    def __str__(self):
+        return format(self, "")
+
 
 def t_interval(
-    x, # repeated measurements
-    level:float=.95, # confidence
-)->Interval: # mean, half-width, number of repeats
+    x,  # repeated measurements
+    level: float = 0.95,  # confidence
+) -> Interval:  # mean, half-width, number of repeats
     "Mean and half-width of Student's t-interval."
     x = np.asarray(x, dtype=float).ravel()
-    if not 0 < level < 1: raise ValueError(f"level is a probability between 0 and 1, such as .95; got {level}.")
-    if len(x) == 0: raise ValueError("No measurements to average.")
-    half = student_t.ppf((1+level)/2, len(x)-1)*x.std(ddof=1)/len(x)**.5 if len(x) > 1 else float("nan")
+    if not 0 < level < 1:
+        raise ValueError(
+            f"level is a probability between 0 and 1, such as .95; got {level}."
+        )
+    if len(x) == 0:
+        raise ValueError("No measurements to average.")
+    half = (
+        student_t.ppf((1 + level) / 2, len(x) - 1) * x.std(ddof=1) / len(x) ** 0.5
+        if len(x) > 1
+        else float("nan")
+    )
     return Interval(float(x.mean()), float(half), len(x))

@@ -15,7 +15,17 @@ import numpy as np
 from numba import njit
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
-from .cobras import COBRAS, _Rounds, _may_ask, _space, answer_table, centre_distances, join_known, merge, provisional
+from csc_nb.cobras import (
+    COBRAS,
+    _Rounds,
+    _may_ask,
+    _space,
+    answer_table,
+    centre_distances,
+    join_known,
+    merge,
+    provisional,
+)
 from .constraints import Constraints, as_constraints
 from .graph import blocks, contradictions, ml_components
 from .oracles import ActiveLearner, Dialogue, Pair
@@ -25,40 +35,57 @@ def bad_cycle(pairs, value, n):
     "Edges of a cycle with exactly one cannot-link, or `None` (Prop. 1)."
     ml, cl = np.flatnonzero(value > 0), np.flatnonzero(value < 0)
     c = contradictions(n, pairs[ml], pairs[cl])
-    if not c.count: return None
+    if not c.count:
+        return None
     at = {frozenset(map(int, pairs[e])): int(e) for e in ml}
-    return [int(cl[c.index[0]])] + [at[frozenset(s)] for s in zip(c.chains[0], c.chains[0][1:])]
+    return [int(cl[c.index[0]])] + [
+        at[frozenset(s)] for s in zip(c.chains[0], c.chains[0][1:])
+    ]
+
 
 def enumerate_consistent(
-    pairs, # `(m, 2)` nodes
-    value, # `(m,)` answers
-    limit:int, # at most so many flips
-)->list: # tuples of flipped edge numbers
+    pairs,  # `(m, 2)` nodes
+    value,  # `(m,)` answers
+    limit: int,  # at most so many flips
+) -> list:  # tuples of flipped edge numbers
     "All consistent sets with at most `limit` flips (Algorithm 2, value semantics)."
     pairs, out = np.asarray(pairs), []
     n = int(pairs.max()) + 1
+
     def solve(v, flips, frozen):
-        if len(flips) > limit: return
+        if len(flips) > limit:
+            return
         cycle = bad_cycle(pairs, v, n)
-        if cycle is None: out.append(tuple(sorted(flips)))
-        for e in (range(len(v)) if cycle is None else cycle):
-            if e in frozen: continue
-            frozen = frozen | {e}                       # a new set: calls above keep theirs
-            w = v.copy(); w[e] = -w[e]
+        if cycle is None:
+            out.append(tuple(sorted(flips)))
+        for e in range(len(v)) if cycle is None else cycle:
+            if e in frozen:
+                continue
+            frozen = frozen | {e}  # a new set: calls above keep theirs
+            w = v.copy()
+            w[e] = -w[e]
             solve(w, flips + [e], frozen)
+
     solve(np.array(value), [], frozenset())
     return out
 
 # %% ../nbs/17_ncobras.ipynb #76747e9f
 def cycle_confidence(
-    m:int, # edges of the cycle
-    c:int, # cannot-links among the answers
-    nu:float, # noise
-)->float: # chance that a consistent cycle of answers (c ≠ 1) is all right
+    m: int,  # edges of the cycle
+    c: int,  # cannot-links among the answers
+    nu: float,  # noise
+) -> float:  # chance that a consistent cycle of answers (c ≠ 1) is all right
     "Confidence of a consistent cycle of answers, closed form."
-    if c == 1: raise ValueError("A cycle with exactly one cannot-link is inconsistent: at least one answer is wrong.")
-    Z = 1 - (c*nu**(c-1)*(1-nu)**(m-c+1) if c else 0.) - (m-c)*nu**(c+1)*(1-nu)**(m-c-1)
-    return (1-nu)**m/Z
+    if c == 1:
+        raise ValueError(
+            "A cycle with exactly one cannot-link is inconsistent: at least one answer is wrong."
+        )
+    Z = (
+        1
+        - (c * nu ** (c - 1) * (1 - nu) ** (m - c + 1) if c else 0.0)
+        - (m - c) * nu ** (c + 1) * (1 - nu) ** (m - c - 1)
+    )
+    return (1 - nu) ** m / Z
 
 # %% ../nbs/17_ncobras.ipynb #2f411434
 @njit(cache=True)
@@ -74,12 +101,15 @@ def _edge_order(nb, a, b):
         new[:] = 0
         for e in range(m):
             if left[e]:
-                if not opened[b[e]]: new[a[e]] += 1
-                if not opened[a[e]]: new[b[e]] += 1
+                if not opened[b[e]]:
+                    new[a[e]] += 1
+                if not opened[a[e]]:
+                    new[b[e]] += 1
         best, u = 1 << 40, -1
         for v in range(nb):
-            cost = (new[v] + (0 if opened[v] else 1))*1000 + deg[v]
-            if deg[v] > 0 and cost < best: best, u = cost, v
+            cost = (new[v] + (0 if opened[v] else 1)) * 1000 + deg[v]
+            if deg[v] > 0 and cost < best:
+                best, u = cost, v
         for e in range(m):
             if left[e] and (a[e] == u or b[e] == u):
                 opened[a[e]] = opened[b[e]] = True
@@ -99,20 +129,26 @@ def _slots(nb, a, b):
         for v in (a[e], b[e]):
             first[v] = min(first[v], e)
             last[v] = e
-    slot, used = np.full(nb, -1, np.int64), np.zeros(nb+1, np.bool_)
-    sl, enter, leave = np.empty((m, 2), np.int64), np.zeros((m, 2), np.bool_), np.zeros((m, 2), np.bool_)
+    slot, used = np.full(nb, -1, np.int64), np.zeros(nb + 1, np.bool_)
+    sl, enter, leave = (
+        np.empty((m, 2), np.int64),
+        np.zeros((m, 2), np.bool_),
+        np.zeros((m, 2), np.bool_),
+    )
     for e in range(m):
         for side in range(2):
             v = a[e] if side == 0 else b[e]
             if first[v] == e and slot[v] < 0:
                 s = 0
-                while used[s]: s += 1
+                while used[s]:
+                    s += 1
                 used[s], slot[v], enter[e, side] = True, s, True
-                width = max(width, s+1)
+                width = max(width, s + 1)
             sl[e, side] = slot[v]
         for side in range(2):
             v = a[e] if side == 0 else b[e]
-            if last[v] == e: used[slot[v]], leave[e, side] = False, True
+            if last[v] == e:
+                used[slot[v]], leave[e, side] = False, True
     return sl, enter, leave, width
 
 # %% ../nbs/17_ncobras.ipynb #f1fa4099
@@ -123,13 +159,14 @@ def _canon(lab, apart, F, out_lab, out_apart, name, who):
     name[:] = -1
     for s in range(F):
         c = lab[s]
-        if c < 0: out_lab[s] = -1
+        if c < 0:
+            out_lab[s] = -1
         else:
             if name[c] < 0:
                 name[c], who[k] = k, c
                 k += 1
             out_lab[s] = name[c]
-        h = (h ^ np.uint64(out_lab[s] + 2))*np.uint64(1099511628211)
+        h = (h ^ np.uint64(out_lab[s] + 2)) * np.uint64(1099511628211)
     out_apart[:] = 0
     for i in range(k):
         for j in range(i):
@@ -137,7 +174,8 @@ def _canon(lab, apart, F, out_lab, out_apart, name, who):
                 out_apart[i, j >> 6] |= one << np.uint64(j & 63)
                 out_apart[j, i >> 6] |= one << np.uint64(i & 63)
     for c in range(k):
-        for w in range(apart.shape[1]): h = (h ^ out_apart[c, w])*np.uint64(1099511628211)
+        for w in range(apart.shape[1]):
+            h = (h ^ out_apart[c, w]) * np.uint64(1099511628211)
         h ^= h >> np.uint64(29)
     return h
 
@@ -152,21 +190,26 @@ def _answer(lab, apart, ca, cb, v, F):
         apart[cb, ca >> 6] |= ba
     elif ca != cb:
         for s in range(F):
-            if lab[s] == cb: lab[s] = ca
+            if lab[s] == cb:
+                lab[s] = ca
         apart[ca] |= apart[cb]
-        for c in range(F+2):
-            if apart[c, cb >> 6] & bb: apart[c, ca >> 6] |= ba
+        for c in range(F + 2):
+            if apart[c, cb >> 6] & bb:
+                apart[c, ca >> 6] |= ba
 
 # %% ../nbs/17_ncobras.ipynb #458e1ca4
 @njit(cache=True)
 def _equal(lab, apart, r, s):
     "Are two states equal?"
     for f in range(lab.shape[1]):
-        if lab[r, f] != lab[s, f]: return False
+        if lab[r, f] != lab[s, f]:
+            return False
     for f in range(lab.shape[1]):
         for w in range(apart.shape[2]):
-            if apart[r, f, w] != apart[s, f, w]: return False
+            if apart[r, f, w] != apart[s, f, w]:
+                return False
     return True
+
 
 @njit(cache=True)
 def _lookup(h, lab, apart, new, table, stamp, code, e):
@@ -175,15 +218,18 @@ def _lookup(h, lab, apart, new, table, stamp, code, e):
     p = np.int64(h & np.uint64(mask))
     while stamp[p] == e:
         r = table[p]
-        if code[r] == h and _equal(lab, apart, r, new): return r, p
+        if code[r] == h and _equal(lab, apart, r, new):
+            return r, p
         p = (p + 1) & mask
     return -1, p
+
 
 @njit(cache=True)
 def _keep_best(lo, cap):
     "New numbers of the `cap` states with fewest flips, -1 for the others."
-    hist = np.zeros(lo.max()+2, np.int64)
-    for d in lo: hist[d] += 1
+    hist = np.zeros(lo.max() + 2, np.int64)
+    for d in lo:
+        hist[d] += 1
     limit, total = 0, 0
     while total + hist[limit] <= cap:
         total += hist[limit]
@@ -191,32 +237,65 @@ def _keep_best(lo, cap):
     move, k, spare = np.full(len(lo), -1, np.int64), 0, cap - total
     for r in range(len(lo)):
         if lo[r] < limit or (lo[r] == limit and spare > 0):
-            if lo[r] == limit: spare -= 1
+            if lo[r] == limit:
+                spare -= 1
             move[r] = k
             k += 1
     return move, k
 
 # %% ../nbs/17_ncobras.ipynb #4b42bfd0
 @njit(cache=True)
-def _layer(e, value, cost, sl, enter, leave, dmax, lab, apart, lo, n_now, nlab, napart, nlo, child, table, stamp, code):
+def _layer(
+    e,
+    value,
+    cost,
+    sl,
+    enter,
+    leave,
+    dmax,
+    lab,
+    apart,
+    lo,
+    n_now,
+    nlab,
+    napart,
+    nlo,
+    child,
+    table,
+    stamp,
+    code,
+):
     "All states after edge `e`; `child[q]` says where the answers same, different lead from state q (-1: nowhere)."
     F, n_new, sa, sb = lab.shape[1], 0, sl[e, 0], sl[e, 1]
-    wl, wl2, name, who = np.empty(F, np.int16), np.empty(F, np.int16), np.empty(F+2, np.int64), np.empty(F+2, np.int64)
-    wa, wa2 = np.zeros((F+2, apart.shape[2]), np.uint64), np.zeros((F+2, apart.shape[2]), np.uint64)
+    wl, wl2, name, who = (
+        np.empty(F, np.int16),
+        np.empty(F, np.int16),
+        np.empty(F + 2, np.int64),
+        np.empty(F + 2, np.int64),
+    )
+    wa, wa2 = (
+        np.zeros((F + 2, apart.shape[2]), np.uint64),
+        np.zeros((F + 2, apart.shape[2]), np.uint64),
+    )
     for q in range(n_now):
         wl[:], wa[:F], wa[F:] = lab[q], apart[q], 0
-        if enter[e, 0]: wl[sa] = F
-        if enter[e, 1]: wl[sb] = F+1
+        if enter[e, 0]:
+            wl[sa] = F
+        if enter[e, 1]:
+            wl[sb] = F + 1
         ca, cb = wl[sa], wl[sb]
         forbidden = (wa[ca, cb >> 6] >> np.uint64(cb & 63)) & np.uint64(1)
         for side in range(2):
-            v, child[q, side] = 1 - 2*side, -1
+            v, child[q, side] = 1 - 2 * side, -1
             d = lo[q] + (cost[e] if v != value[e] else 0)
-            if d > dmax or (v == 1 and forbidden) or (v == -1 and ca == cb): continue
+            if d > dmax or (v == 1 and forbidden) or (v == -1 and ca == cb):
+                continue
             wl2[:], wa2[:] = wl, wa
             _answer(wl2, wa2, ca, cb, v, F)
-            if leave[e, 0]: wl2[sa] = -1
-            if leave[e, 1]: wl2[sb] = -1
+            if leave[e, 0]:
+                wl2[sa] = -1
+            if leave[e, 1]:
+                wl2[sb] = -1
             h = _canon(wl2, wa2, F, nlab[n_new], napart[n_new], name, who)
             r, p = _lookup(h, nlab, napart, n_new, table, stamp, code, e)
             if r < 0:
@@ -231,36 +310,76 @@ def _layer(e, value, cost, sl, enter, leave, dmax, lab, apart, lo, n_now, nlab, 
 @njit(cache=True)
 def _diagram(value, cost, sl, enter, leave, F, dmax, cap):
     "Layered diagram of the consistent sets that cost at most `dmax`: first state of each layer, children, capped?"
-    m, L, W, capped = len(value), 2*cap + 2, (F + 65)//64, False
-    lab, apart, lo = np.full((L, F), -1, np.int16), np.zeros((L, F, W), np.uint64), np.zeros(L, np.int64)
+    m, L, W, capped = len(value), 2 * cap + 2, (F + 65) // 64, False
+    lab, apart, lo = (
+        np.full((L, F), -1, np.int16),
+        np.zeros((L, F, W), np.uint64),
+        np.zeros(L, np.int64),
+    )
     nlab, napart, nlo = lab.copy(), apart.copy(), lo.copy()
     size = 16
-    while size < 2*L: size *= 2
-    table, stamp, code = np.zeros(size, np.int64), np.full(size, -1, np.int64), np.zeros(L, np.uint64)
-    start, kids, n_now, base = np.zeros(m+2, np.int64), np.empty((1024, 2), np.int64), 1, 0
+    while size < 2 * L:
+        size *= 2
+    table, stamp, code = (
+        np.zeros(size, np.int64),
+        np.full(size, -1, np.int64),
+        np.zeros(L, np.uint64),
+    )
+    start, kids, n_now, base = (
+        np.zeros(m + 2, np.int64),
+        np.empty((1024, 2), np.int64),
+        1,
+        0,
+    )
     for e in range(m):
         start[e], nxt = base, base + n_now
         if nxt > len(kids):
-            more = np.empty((2*nxt, 2), np.int64)
+            more = np.empty((2 * nxt, 2), np.int64)
             more[:base] = kids[:base]
             kids = more
         child = kids[base:nxt]
-        n_new = _layer(e, value, cost, sl, enter, leave, dmax, lab, apart, lo, n_now, nlab, napart, nlo, child, table, stamp, code)
+        n_new = _layer(
+            e,
+            value,
+            cost,
+            sl,
+            enter,
+            leave,
+            dmax,
+            lab,
+            apart,
+            lo,
+            n_now,
+            nlab,
+            napart,
+            nlo,
+            child,
+            table,
+            stamp,
+            code,
+        )
         if n_new > cap:
             capped = True
             move, kept = _keep_best(nlo[:n_new], cap)
             for r in range(n_new):
-                if move[r] >= 0: nlab[move[r]], napart[move[r]], nlo[move[r]] = nlab[r], napart[r], nlo[r]
+                if move[r] >= 0:
+                    nlab[move[r]], napart[move[r]], nlo[move[r]] = (
+                        nlab[r],
+                        napart[r],
+                        nlo[r],
+                    )
             for q in range(n_now):
                 for side in range(2):
-                    if child[q, side] >= 0: child[q, side] = move[child[q, side]]
+                    if child[q, side] >= 0:
+                        child[q, side] = move[child[q, side]]
             n_new = kept
         for q in range(n_now):
             for side in range(2):
-                if child[q, side] >= 0: child[q, side] += nxt
+                if child[q, side] >= 0:
+                    child[q, side] += nxt
         lab, nlab, apart, napart, lo, nlo = nlab, lab, napart, apart, nlo, lo
         base, n_now = nxt, n_new
-    start[m], start[m+1] = base, base + n_now
+    start[m], start[m + 1] = base, base + n_now
     return start, kids[:base].copy(), capped
 
 # %% ../nbs/17_ncobras.ipynb #448eaac5
@@ -270,56 +389,71 @@ def _backward(start, kids, value, cost, rho, fixed):
     m = len(value)
     N = start[m] + 1
     w, need = np.zeros(N), np.full(N, 1 << 30, np.int64)
-    w[N-1], need[N-1] = 1., 0
-    for e in range(m-1, -1, -1):
-        for q in range(start[e], start[e+1]):
+    w[N - 1], need[N - 1] = 1.0, 0
+    for e in range(m - 1, -1, -1):
+        for q in range(start[e], start[e + 1]):
             for side in range(2):
-                t, v = kids[q, side], 1 - 2*side
-                if t < 0 or (fixed[e] != 0 and fixed[e] != v): continue
+                t, v = kids[q, side], 1 - 2 * side
+                if t < 0 or (fixed[e] != 0 and fixed[e] != v):
+                    continue
                 flip = v != value[e]
-                w[q] += (rho[e] if flip else 1.)*w[t]
+                w[q] += (rho[e] if flip else 1.0) * w[t]
                 need[q] = min(need[q], need[t] + (cost[e] if flip else 0))
     return w, need
+
 
 @njit(cache=True)
 def _wrong(start, kids, value, rho, bw):
     "Chance that each answer is wrong."
     m = len(value)
     p, fw = np.zeros(m), np.zeros(start[m] + 1)
-    fw[0] = 1.
+    fw[0] = 1.0
     for e in range(m):
-        for q in range(start[e], start[e+1]):
+        for q in range(start[e], start[e + 1]):
             for side in range(2):
-                t, flip = kids[q, side], value[e] != 1 - 2*side
-                if t < 0: continue
-                f = fw[q]*(rho[e] if flip else 1.)
+                t, flip = kids[q, side], value[e] != 1 - 2 * side
+                if t < 0:
+                    continue
+                f = fw[q] * (rho[e] if flip else 1.0)
                 fw[t] += f
-                if flip: p[e] += f*bw[t]
-    return p/bw[0]
+                if flip:
+                    p[e] += f * bw[t]
+    return p / bw[0]
 
 # %% ../nbs/17_ncobras.ipynb #5544800c
 @njit(cache=True)
 def _polynomial(start, kids, value, odds, dmax):
     "Number (or prior weight) of consistent sets with 0, 1, …, `dmax` flips."
     m = len(value)
-    P = np.zeros((start[m] + 1, dmax+1))
-    P[0, 0] = 1.
+    P = np.zeros((start[m] + 1, dmax + 1))
+    P[0, 0] = 1.0
     for e in range(m):
-        for q in range(start[e], start[e+1]):
+        for q in range(start[e], start[e + 1]):
             for side in range(2):
-                t, c = kids[q, side], 1 if value[e] != 1 - 2*side else 0
-                if t >= 0: P[t, c:] += (odds[e] if c else 1.)*P[q, :dmax+1-c]
+                t, c = kids[q, side], 1 if value[e] != 1 - 2 * side else 0
+                if t >= 0:
+                    P[t, c:] += (odds[e] if c else 1.0) * P[q, : dmax + 1 - c]
     return P[start[m]].copy()
+
 
 @njit(cache=True)
 def _worlds(start, kids, value, cost, need, limit, cap):
     "All sets that cost at most `limit`, at most `cap` of them: values, costs, and whether some are missing."
     m, n, e = len(value), 0, 0
-    out, price, path = np.empty((cap, m), np.int8), np.empty(cap, np.int64), np.empty(m, np.int8)
-    at, paid, turn = np.zeros(m+1, np.int64), np.zeros(m+1, np.int64), np.zeros(m+1, np.int64)
+    out, price, path = (
+        np.empty((cap, m), np.int8),
+        np.empty(cap, np.int64),
+        np.empty(m, np.int8),
+    )
+    at, paid, turn = (
+        np.zeros(m + 1, np.int64),
+        np.zeros(m + 1, np.int64),
+        np.zeros(m + 1, np.int64),
+    )
     while e >= 0:
         if e == m:
-            if n == cap: return out, price, True
+            if n == cap:
+                return out, price, True
             out[n], price[n] = path, paid[m]
             n += 1
             e -= 1
@@ -329,10 +463,10 @@ def _worlds(start, kids, value, cost, need, limit, cap):
             e -= 1
             continue
         v = value[e] if turn[e] == 0 else -value[e]
-        t, c = kids[at[e], 0 if v == 1 else 1], paid[e] + cost[e]*turn[e]
+        t, c = kids[at[e], 0 if v == 1 else 1], paid[e] + cost[e] * turn[e]
         turn[e] += 1
         if t >= 0 and c + need[t] <= limit:
-            path[e], at[e+1], paid[e+1] = v, t, c
+            path[e], at[e + 1], paid[e + 1] = v, t, c
             e += 1
     return out[:n], price[:n], False
 
@@ -345,32 +479,48 @@ def _implied(V, a, b, comp, apart):
         u, v = comp[a[e]], comp[b[e]]
         if V[e] == 1 and u != v:
             for i in range(len(comp)):
-                if comp[i] == v: comp[i] = u
+                if comp[i] == v:
+                    comp[i] = u
     for e in range(len(a)):
-        if V[e] == -1: apart[comp[a[e]], comp[b[e]]] = apart[comp[b[e]], comp[a[e]]] = True
+        if V[e] == -1:
+            apart[comp[a[e]], comp[b[e]]] = apart[comp[b[e]], comp[a[e]]] = True
 
 # %% ../nbs/17_ncobras.ipynb #84b5dd0f
 @njit(cache=True)
 def _greedy(nb, a, b, value, first):
     "A consistent set: believe the answers in the order `first` unless earlier ones imply the opposite."
-    comp, apart, out = np.arange(nb), np.zeros((nb, nb), np.bool_), np.empty(len(a), np.int8)
+    comp, apart, out = (
+        np.arange(nb),
+        np.zeros((nb, nb), np.bool_),
+        np.empty(len(a), np.int8),
+    )
     for e in first:
         u, v = comp[a[e]], comp[b[e]]
-        if u == v: out[e] = 1
-        elif apart[u, v]: out[e] = -1
+        if u == v:
+            out[e] = 1
+        elif apart[u, v]:
+            out[e] = -1
         else:
             out[e] = value[e]
-            if value[e] == -1: apart[u, v] = apart[v, u] = True
+            if value[e] == -1:
+                apart[u, v] = apart[v, u] = True
             else:
                 for i in range(nb):
-                    if comp[i] == v: comp[i] = u
-                    if apart[v, i]: apart[u, i] = apart[i, u] = True
+                    if comp[i] == v:
+                        comp[i] = u
+                    if apart[v, i]:
+                        apart[u, i] = apart[i, u] = True
     return out
+
 
 @njit(cache=True)
 def _improve(nb, a, b, value, cost, start):
     "Move single nodes between components while that agrees with more answers, each as heavy as it costs; a consistent set."
-    lab, apart, gain = np.empty(nb, np.int64), np.zeros((nb, nb), np.bool_), np.zeros(nb+1, np.int64)
+    lab, apart, gain = (
+        np.empty(nb, np.int64),
+        np.zeros((nb, nb), np.bool_),
+        np.zeros(nb + 1, np.int64),
+    )
     _implied(start, a, b, lab, apart)
     moved = True
     while moved:
@@ -378,102 +528,186 @@ def _improve(nb, a, b, value, cost, start):
         for u in range(nb):
             gain[:] = 0
             for e in range(len(a)):
-                if a[e] == u and b[e] != u: gain[lab[b[e]]] += value[e]*cost[e]
-                elif b[e] == u and a[e] != u: gain[lab[a[e]]] += value[e]*cost[e]
+                if a[e] == u and b[e] != u:
+                    gain[lab[b[e]]] += value[e] * cost[e]
+                elif b[e] == u and a[e] != u:
+                    gain[lab[a[e]]] += value[e] * cost[e]
             best = np.argmax(gain[:nb])
-            if gain[best] > max(gain[lab[u]], 0): lab[u], moved = best, True
+            if gain[best] > max(gain[lab[u]], 0):
+                lab[u], moved = best, True
             elif gain[lab[u]] < 0:
                 used = np.zeros(nb, np.bool_)
-                for v in range(nb): used[lab[v]] = True
-                if not used.all(): lab[u], moved = np.argmin(used), True
+                for v in range(nb):
+                    used[lab[v]] = True
+                if not used.all():
+                    lab[u], moved = np.argmin(used), True
     out = np.empty(len(a), np.int8)
-    for e in range(len(a)): out[e] = 1 if lab[a[e]] == lab[b[e]] else -1
+    for e in range(len(a)):
+        out[e] = 1 if lab[a[e]] == lab[b[e]] else -1
     return out
 
 # %% ../nbs/17_ncobras.ipynb #4e56bb5e
-UNIT = 4 # costs are counted in quarters of a flip when answers differ in weight
+UNIT = 4  # costs are counted in quarters of a flip when answers differ in weight
+
 
 def _costs(odds, noise):
     "Whole-number costs of a flip: one each, or in quarters when the prior odds differ."
-    if (odds == 1).all(): return 1, np.ones(len(odds), np.int64)
-    nu = min(max(noise, 1e-3), .4)
-    return UNIT, np.maximum(1, np.rint(UNIT*(1 - np.log(odds)/np.log((1 - nu)/nu)))).astype(np.int64)
+    if (odds == 1).all():
+        return 1, np.ones(len(odds), np.int64)
+    nu = min(max(noise, 1e-3), 0.4)
+    return UNIT, np.maximum(
+        1, np.rint(UNIT * (1 - np.log(odds) / np.log((1 - nu) / nu)))
+    ).astype(np.int64)
 
 # %% ../nbs/17_ncobras.ipynb #4e56bb5d
 class _Diagram:
     "The consistent sets of one biconnected block, as a diagram."
-    def __init__(self,
-        a, b, # `(m,)` ends, numbered 0..nb-1
-        value, # `(m,)` answers +1, -1
-        order=3, # keep the sets with up to so many flips more than the fewest; None: all
-        cap=1000, # states per layer
-        belief=None, # `(m,)` values believed before (0: none): a first guess
-        odds=None, # `(m,)` prior odds that each answer is wrong, beside ρ; None: all 1
-        noise=.05, # ν for which the costs are rounded
+
+    def __init__(
+        self,
+        a,
+        b,  # `(m,)` ends, numbered 0..nb-1
+        value,  # `(m,)` answers +1, -1
+        order=3,  # keep the sets with up to so many flips more than the fewest; None: all
+        cap=1000,  # states per layer
+        belief=None,  # `(m,)` values believed before (0: none): a first guess
+        odds=None,  # `(m,)` prior odds that each answer is wrong, beside ρ; None: all 1
+        noise=0.05,  # ν for which the costs are rounded
     ):
-        a, b, value = np.asarray(a, np.int64), np.asarray(b, np.int64), np.asarray(value, np.int8)
-        self.a, self.b, self.value, self.m, self.nb = a, b, value, len(a), int(max(a.max(), b.max())) + 1
+        a, b, value = (
+            np.asarray(a, np.int64),
+            np.asarray(b, np.int64),
+            np.asarray(value, np.int8),
+        )
+        self.a, self.b, self.value, self.m, self.nb = (
+            a,
+            b,
+            value,
+            len(a),
+            int(max(a.max(), b.max())) + 1,
+        )
         self.odds = np.ones(self.m) if odds is None else np.asarray(odds, float)
         self.unit, self.cost = _costs(self.odds, noise)
-        self.perm = _edge_order(self.nb, a, b); self.inv = np.argsort(self.perm)
+        self.perm = _edge_order(self.nb, a, b)
+        self.inv = np.argsort(self.perm)
         self.slots = _slots(self.nb, a[self.perm], b[self.perm])
-        self.v, self.c, self.cap, self.order = value[self.perm], self.cost[self.perm], cap, int(self.cost.sum()) if order is None else order
+        self.v, self.c, self.cap, self.order = (
+            value[self.perm],
+            self.cost[self.perm],
+            cap,
+            int(self.cost.sum()) if order is None else order,
+        )
         guess = np.zeros(self.m, np.int8) if belief is None else np.asarray(belief, np.int8)
-        greedy = _greedy(self.nb, a, b, np.where(guess == 0, value, guess), np.argsort(guess == 0, kind="stable"))
-        self.guess = _improve(self.nb, a, b, value, self.cost, greedy) if self.m > 2 else greedy
+        greedy = _greedy(
+            self.nb,
+            a,
+            b,
+            np.where(guess == 0, value, guess),
+            np.argsort(guess == 0, kind="stable"),
+        )
+        self.guess = (
+            _improve(self.nb, a, b, value, self.cost, greedy) if self.m > 2 else greedy
+        )
         self._build(int(self.cost[self.guess != value].sum()))
 
     def _build(self, fewest):
         "Shrink the bound until it is the order above the least cost."
         free, one, wide = np.zeros(self.m, np.int8), np.full(self.m, 1e-3), False
         while True:
-            self.limit = int(self.cost.sum()) if wide else min(int(self.cost.sum()), fewest + self.order*self.unit)
-            self.start, self.kids, self.capped = _diagram(self.v, self.c, *self.slots, self.limit, self.cap)
-            if self.start[-1] == self.start[-2]: wide = True; continue   # a cap may leave only dead ends; without a bound it cannot
+            self.limit = (
+                int(self.cost.sum())
+                if wide
+                else min(int(self.cost.sum()), fewest + self.order * self.unit)
+            )
+            self.start, self.kids, self.capped = _diagram(
+                self.v, self.c, *self.slots, self.limit, self.cap
+            )
+            if self.start[-1] == self.start[-2]:
+                wide = True
+                continue  # a cap may leave only dead ends; without a bound it cannot
             self.need = _backward(self.start, self.kids, self.v, self.c, one, free)[1]
             self.fewest = int(self.need[0])
-            if self.fewest >= fewest or wide: break
+            if self.fewest >= fewest or wide:
+                break
             fewest = self.fewest
-        self.lost = min(self.fewest, fewest) < self.fewest               # the cap dropped the best set: keep the guess beside the diagram
+        self.lost = (
+            min(self.fewest, fewest) < self.fewest
+        )  # the cap dropped the best set: keep the guess beside the diagram
         self.bottom, self.fewest = self.fewest, min(self.fewest, fewest)
 
 # %% ../nbs/17_ncobras.ipynb #3a084185
 class Block(_Diagram):
     "A block of answers: total weight, chance that each answer is wrong, counts, most likely sets."
+
     def prices(self, rho):
         "`(m,)` weight of flipping each answer; a single answer is never overruled by the prior alone."
-        return np.where(self.odds == 1, rho, np.minimum(rho*self.odds, max(rho, .9)))
+        return np.where(self.odds == 1, rho, np.minimum(rho * self.odds, max(rho, 0.9)))
+
     def weight(self, V, rho):
         "Weights of sets, rows of `V`."
         return np.exp((V != self.value) @ np.log(self.prices(rho)))
-    def _spare(self, rho): return float(self.weight(self.guess[None], rho)[0]) if self.lost else 0.
+
+    def _spare(self, rho):
+        return float(self.weight(self.guess[None], rho)[0]) if self.lost else 0.0
 
     def total(self, rho, fixed=None):
         "Sum of the weights of the sets kept; `fixed` answers (not 0) keep that value."
         f = np.zeros(self.m, np.int8) if fixed is None else np.asarray(fixed, np.int8)
-        extra = self._spare(rho) if ((f == 0) | (f == self.guess)).all() else 0.
-        return float(_backward(self.start, self.kids, self.v, self.c, self.prices(rho)[self.perm], f[self.perm])[0][0]) + extra
+        extra = self._spare(rho) if ((f == 0) | (f == self.guess)).all() else 0.0
+        return (
+            float(
+                _backward(
+                    self.start,
+                    self.kids,
+                    self.v,
+                    self.c,
+                    self.prices(rho)[self.perm],
+                    f[self.perm],
+                )[0][0]
+            )
+            + extra
+        )
 
     def p_wrong(self, rho):
         "Chance that each answer is wrong."
         r, extra = self.prices(rho)[self.perm], self._spare(rho)
-        w = _backward(self.start, self.kids, self.v, self.c, r, np.zeros(self.m, np.int8))[0]
+        w = _backward(self.start, self.kids, self.v, self.c, r, np.zeros(self.m, np.int8))[
+            0
+        ]
         p = _wrong(self.start, self.kids, self.v, r, w)[self.inv]
-        return (p*w[0] + extra*(self.guess != self.value))/(w[0] + extra)
+        return (p * w[0] + extra * (self.guess != self.value)) / (w[0] + extra)
 
     def counts(self):
         "Number (prior weight) of consistent sets with 0, 1, … flips, up to the limit."
-        if not hasattr(self, "_counts"): self._counts = _polynomial(self.start, self.kids, self.v, self.odds[self.perm], min(self.m, self.limit//int(self.cost.min())))
+        if not hasattr(self, "_counts"):
+            self._counts = _polynomial(
+                self.start,
+                self.kids,
+                self.v,
+                self.odds[self.perm],
+                min(self.m, self.limit // int(self.cost.min())),
+            )
         return self._counts
 
     def worlds(self, max_worlds=500):
         "The sets of least cost: `(w, m)` values and `(w,)` costs."
         if not hasattr(self, "_sets"):
             for more in range(max(0, self.limit - self.bottom) + 1):
-                V, d, full = _worlds(self.start, self.kids, self.v, self.c, self.need, self.bottom + more, max_worlds)
-                if full: break
+                V, d, full = _worlds(
+                    self.start,
+                    self.kids,
+                    self.v,
+                    self.c,
+                    self.need,
+                    self.bottom + more,
+                    max_worlds,
+                )
+                if full:
+                    break
             V = V[:, self.inv]
-            self._sets = (np.vstack([self.guess, V]), np.r_[self.fewest, d]) if self.lost else (V, d)
+            self._sets = (
+                (np.vstack([self.guess, V]), np.r_[self.fewest, d]) if self.lost else (V, d)
+            )
         return self._sets
 
 # %% ../nbs/17_ncobras.ipynb #1277cfa9
@@ -486,34 +720,51 @@ def _tables(V, weight, a, b, nb):
         _implied(V[w], a, b, comp, apart)
         for i in range(nb):
             for j in range(nb):
-                if comp[i] == comp[j]: M[i, j] += weight[w]
-                elif apart[comp[i], comp[j]]: C[i, j] += weight[w]
+                if comp[i] == comp[j]:
+                    M[i, j] += weight[w]
+                elif apart[comp[i], comp[j]]:
+                    C[i, j] += weight[w]
     return M, C
 
 # %% ../nbs/17_ncobras.ipynb #68f34aab
 def along_blocks(
-    n:int, # number of nodes
-    nodes:list, # nodes of every block
-    tables:list, # `(M, C)` of every block: chance of "same" and of "different" for its pairs
-)->tuple: # `(n, n)` chance that "same" is implied, and "different"
+    n: int,  # number of nodes
+    nodes: list,  # nodes of every block
+    tables: list,  # `(M, C)` of every block: chance of "same" and of "different" for its pairs
+) -> tuple:  # `(n, n)` chance that "same" is implied, and "different"
     "Implied answers across blocks: all same, or exactly one different."
     M, C, at = np.zeros((n, n)), np.zeros((n, n)), [[] for _ in range(n)]
     for k, v in enumerate(nodes):
-        for i in v: at[i].append(k)
+        for i in v:
+            at[i].append(k)
     done, seen = np.zeros(len(nodes), bool), np.zeros(n, bool)
     for root in range(len(nodes)):
-        if done[root]: continue
-        reached, queue = [], [(root, None)]; done[root] = True
+        if done[root]:
+            continue
+        reached, queue = [], [(root, None)]
+        done[root] = True
         for k, v in queue:
-            P, Q = tables[k]; new = np.flatnonzero(~seen[nodes[k]]); N = nodes[k][new]
+            P, Q = tables[k]
+            new = np.flatnonzero(~seen[nodes[k]])
+            N = nodes[k][new]
             M[np.ix_(N, N)], C[np.ix_(N, N)] = P[np.ix_(new, new)], Q[np.ix_(new, new)]
             if v is not None:
-                j = int(np.flatnonzero(nodes[k] == v)[0]); R = np.array(reached)
-                m, c = np.outer(M[R, v], P[j, new]), np.outer(C[R, v], P[j, new]) + np.outer(M[R, v], Q[j, new])
-                M[np.ix_(R, N)], M[np.ix_(N, R)], C[np.ix_(R, N)], C[np.ix_(N, R)] = m, m.T, c, c.T
-            seen[N] = True; reached += N.tolist()
+                j = int(np.flatnonzero(nodes[k] == v)[0])
+                R = np.array(reached)
+                m, c = (
+                    np.outer(M[R, v], P[j, new]),
+                    np.outer(C[R, v], P[j, new]) + np.outer(M[R, v], Q[j, new]),
+                )
+                M[np.ix_(R, N)], M[np.ix_(N, R)], C[np.ix_(R, N)], C[np.ix_(N, R)] = (
+                    m,
+                    m.T,
+                    c,
+                    c.T,
+                )
+            seen[N] = True
+            reached += N.tolist()
             for i in nodes[k].tolist():
-                M[i, i] = 1.
+                M[i, i] = 1.0
                 queue += [(nxt, i) for nxt in at[i] if not done[nxt]]
                 done[at[i]] = True
     return M, C
@@ -521,155 +772,227 @@ def along_blocks(
 # %% ../nbs/17_ncobras.ipynb #72c51a19
 class Judged(NamedTuple):
     "One block: chosen values, their chance, ties, and all sets of the relevant answers."
-    best: np.ndarray # `(m,)` values of all its answers
-    confidence: float # chance that the relevant ones are right
-    ties: int # number of equally likely best sets
-    sets: np.ndarray # `(g, r)` values of the relevant answers
-    mass: np.ndarray # `(g,)` their chances
-    top: np.ndarray # numbers of the best sets
-    pick: int # number of the chosen one
+
+    best: np.ndarray  # `(m,)` values of all its answers
+    confidence: float  # chance that the relevant ones are right
+    ties: int  # number of equally likely best sets
+    sets: np.ndarray  # `(g, r)` values of the relevant answers
+    mass: np.ndarray  # `(g,)` their chances
+    top: np.ndarray  # numbers of the best sets
+    pick: int  # number of the chosen one
+
 
 def judge(
-    b:Block, relevant:np.ndarray, # mask of the answers that matter
-    rho:float, belief:np.ndarray, # values believed before: they decide ties
-    max_worlds:int=500,
-)->Judged:
+    b: Block,
+    relevant: np.ndarray,  # mask of the answers that matter
+    rho: float,
+    belief: np.ndarray,  # values believed before: they decide ties
+    max_worlds: int = 500,
+) -> Judged:
     "The most likely values of the relevant answers of a block, the others summed out, eq. (4)."
-    V, d = b.worlds(max_worlds); w = b.weight(V, rho); w = w/w.max()
+    V, d = b.worlds(max_worlds)
+    w = b.weight(V, rho)
+    w = w / w.max()
     R = np.ascontiguousarray(V[:, relevant])
-    if relevant.all(): first, g = np.arange(len(V)), w
-    elif not relevant.any(): return Judged(V[np.argmin(d)], 1., 1, R[:1], np.ones(1), np.zeros(1, int), 0)
+    if relevant.all():
+        first, g = np.arange(len(V)), w
+    elif not relevant.any():
+        return Judged(V[np.argmin(d)], 1.0, 1, R[:1], np.ones(1), np.zeros(1, int), 0)
     else:
         group = np.unique(R.view(f"V{R.shape[1]}").ravel(), return_inverse=True)[1].ravel()
         g, by = np.bincount(group, w), np.lexsort((d, group))
-        first = by[np.r_[0, np.flatnonzero(np.diff(group[by])) + 1]]     # of each group the set with fewest flips
-    top = np.flatnonzero(g >= g.max()*(1 - 1e-9))
+        first = by[
+            np.r_[0, np.flatnonzero(np.diff(group[by])) + 1]
+        ]  # of each group the set with fewest flips
+    top = np.flatnonzero(g >= g.max() * (1 - 1e-9))
     pick = int(top[np.argmax((V[first[top]] == belief).sum(1))])
     best = V[first[pick]]
-    conf = b.total(rho, np.where(relevant, best, 0))/b.total(rho)
-    return Judged(best, conf, len(top), R[first], g/g.sum(), top, pick)
+    conf = b.total(rho, np.where(relevant, best, 0)) / b.total(rho)
+    return Judged(best, conf, len(top), R[first], g / g.sum(), top, pick)
 
 # %% ../nbs/17_ncobras.ipynb #6947fddc
 class Verdict(NamedTuple):
     "What the answers say together."
-    value: np.ndarray # `(m,)` most likely right answers
-    confidence: float # chance that all relevant ones are right
-    n_best: int # number of equally likely best sets of the relevant answers
-    exact: bool # False when a block was too wide and sets were dropped: then the confidence is too high
-    noise: float # ν that was used
-    nodes: np.ndarray # rows of the graph, sorted
-    parts: list # (edges, nodes, `Block`, relevant edges, `Judged`) of every block
+
+    value: np.ndarray  # `(m,)` most likely right answers
+    confidence: float  # chance that all relevant ones are right
+    n_best: int  # number of equally likely best sets of the relevant answers
+    exact: bool  # False when a block was too wide and sets were dropped: then the confidence is too high
+    noise: float  # ν that was used
+    nodes: np.ndarray  # rows of the graph, sorted
+    parts: list  # (edges, nodes, `Block`, relevant edges, `Judged`) of every block
 
     @property
-    def rho(self): return max(self.noise, 1e-9)/(1 - self.noise)
+    def rho(self):
+        return max(self.noise, 1e-9) / (1 - self.noise)
 
     def p_wrong(self):
         "`(m,)` chance that each answer is wrong."
         out = np.zeros(len(self.value))
-        for e, _, b, *_ in self.parts: out[e] = b.p_wrong(self.rho)
+        for e, _, b, *_ in self.parts:
+            out[e] = b.p_wrong(self.rho)
         return out
 
     def tables(self, which="all"):
         'Chance that "same" and "different" are implied, for all pairs of nodes: over all sets, the "best" ones, or the "chosen" one.'
         T = []
         for _, where, b, rel, j in self.parts:
-            k = dict(all=np.arange(len(j.mass)), best=j.top, chosen=np.array([j.pick]))[which]
-            w = j.mass[k] if which == "all" else np.full(len(k), 1/len(k))
+            k = dict(all=np.arange(len(j.mass)), best=j.top, chosen=np.array([j.pick]))[
+                which
+            ]
+            w = j.mass[k] if which == "all" else np.full(len(k), 1 / len(k))
             T.append(_tables(j.sets[k], w, b.a[rel], b.b[rel], b.nb))
         return along_blocks(len(self.nodes), [p[1] for p in self.parts], T)
 
 # %% ../nbs/17_ncobras.ipynb #625b2bce
 def verdict(
-    pairs, value, # `(m, 2)` rows and `(m,)` answers, +1 or -1
-    noise:float=.05, # ν
-    order:int=3, # sets with up to so many flips more than the fewest, in every block; None: all
-    *, relevant=None, # mask of the answers that matter
-    belief=None, # values believed before (0: none)
-    odds=None, # prior odds that each answer is wrong; None: all 1, as in the paper
-    max_states:int=1000, max_worlds:int=500, # caps
-    cache:dict=None, # blocks of an earlier call; unchanged ones are used again
-)->Verdict:
+    pairs,
+    value,  # `(m, 2)` rows and `(m,)` answers, +1 or -1
+    noise: float = 0.05,  # ν
+    order: int = 3,  # sets with up to so many flips more than the fewest, in every block; None: all
+    *,
+    relevant=None,  # mask of the answers that matter
+    belief=None,  # values believed before (0: none)
+    odds=None,  # prior odds that each answer is wrong; None: all 1, as in the paper
+    max_states: int = 1000,
+    max_worlds: int = 500,  # caps
+    cache: dict = None,  # blocks of an earlier call; unchanged ones are used again
+) -> Verdict:
     "The most likely right answers and how sure they are, eqs. (1), (2), (4)."
     pairs, value = np.asarray(pairs, np.int64).reshape(-1, 2), np.asarray(value, np.int8)
-    m = len(value); relevant = np.ones(m, bool) if relevant is None else np.asarray(relevant, bool)
+    m = len(value)
+    relevant = np.ones(m, bool) if relevant is None else np.asarray(relevant, bool)
     belief = np.zeros(m, np.int8) if belief is None else np.asarray(belief, np.int8)
-    odds, near = np.ones(m) if odds is None else np.asarray(odds, float), .05 if noise == "estimate" else noise
-    nodes, ends = np.unique(pairs, return_inverse=True); ends = ends.reshape(-1, 2)
+    odds, near = (
+        np.ones(m) if odds is None else np.asarray(odds, float),
+        0.05 if noise == "estimate" else noise,
+    )
+    nodes, ends = np.unique(pairs, return_inverse=True)
+    ends = ends.reshape(-1, 2)
     group = blocks(len(nodes), ends[:, 0], ends[:, 1]) if m else np.zeros(0, int)
     found, fresh = [], {}
-    for e in (np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1]) if m else []):
-        where, local = np.unique(ends[e], return_inverse=True); a, b = local.reshape(-1, 2).T
+    for e in (
+        np.split(np.argsort(group, kind="stable"), np.cumsum(np.bincount(group))[:-1])
+        if m
+        else []
+    ):
+        where, local = np.unique(ends[e], return_inverse=True)
+        a, b = local.reshape(-1, 2).T
         key = (pairs[e].tobytes(), value[e].tobytes(), odds[e].tobytes())
-        fresh[key] = (cache or {}).get(key) or Block(a, b, value[e], order, max_states, belief[e], odds[e], near)
+        fresh[key] = (cache or {}).get(key) or Block(
+            a, b, value[e], order, max_states, belief[e], odds[e], near
+        )
         found.append((e, where, fresh[key]))
-    if cache is not None: cache.clear(); cache.update(fresh)
+    if cache is not None:
+        cache.clear()
+        cache.update(fresh)
     nu = estimate_noise([b for *_, b in found]) if noise == "estimate" else noise
-    rho, out, parts = max(nu, 1e-9)/(1 - nu), value.copy(), []
+    rho, out, parts = max(nu, 1e-9) / (1 - nu), value.copy(), []
     for e, where, b in found:
-        j = judge(b, relevant[e], rho, belief[e], max_worlds); out[e] = j.best
+        j = judge(b, relevant[e], rho, belief[e], max_worlds)
+        out[e] = j.best
         parts.append((e, where, b, relevant[e], j))
-    return Verdict(out, float(np.prod([p[4].confidence for p in parts])), math.prod(p[4].ties for p in parts), not any(p[2].capped for p in parts), nu, nodes, parts)
+    return Verdict(
+        out,
+        float(np.prod([p[4].confidence for p in parts])),
+        math.prod(p[4].ties for p in parts),
+        not any(p[2].capped for p in parts),
+        nu,
+        nodes,
+        parts,
+    )
 
 # %% ../nbs/17_ncobras.ipynb #065718e2
 def estimate_noise(
-    parts:list, # `Block`s
-    prior=(2., 30.), # Beta prior, mode 1/30
-)->float: # noise with the largest posterior density
+    parts: list,  # `Block`s
+    prior=(2.0, 30.0),  # Beta prior, mode 1/30
+) -> float:  # noise with the largest posterior density
     "Noise from the cycles: mode of prior × Π_B Σ_d N_B(d) ν^d (1−ν)^(m−d)."
-    nu = np.linspace(.005, .4, 80)
-    score = (prior[0]-1)*np.log(nu) + (prior[1]-1)*np.log1p(-nu)
+    nu = np.linspace(0.005, 0.4, 80)
+    score = (prior[0] - 1) * np.log(nu) + (prior[1] - 1) * np.log1p(-nu)
     for b in parts:
-        if b.m < 2: continue
+        if b.m < 2:
+            continue
         d = np.arange(len(b.counts()))
-        score += np.log((b.counts()*np.exp(np.outer(np.log(nu), d) + np.outer(np.log1p(-nu), b.m - d))).sum(1))
+        score += np.log(
+            (
+                b.counts()
+                * np.exp(np.outer(np.log(nu), d) + np.outer(np.log1p(-nu), b.m - d))
+            ).sum(1)
+        )
     return float(nu[np.argmax(score)])
 
 # %% ../nbs/17_ncobras.ipynb #529d1ce1
 class Reason(NamedTuple):
     "Why a redundant question was asked."
+
     a: int
     b: int
-    rule: str # "1: doubt", "2: tie"; or "rivals"
-    expected: int # what the most likely set implies, 0 for a tie
-    against: float # mass of the sets that imply the opposite
-    confidence: float # before the question
-    number: int = None # number of the question in the dialogue
+    rule: str  # "1: doubt", "2: tie"; or "rivals"
+    expected: int  # what the most likely set implies, 0 for a tie
+    against: float  # mass of the sets that imply the opposite
+    confidence: float  # before the question
+    number: int = None  # number of the question in the dialogue
     answer: int = None
+
     def __str__(self):
         word = {1: "same", -1: "different", 0: "either"}
-        return f"({self.a}, {self.b}) by rule {self.rule}: expected {word[self.expected]}, chance of the opposite {self.against:.1%}, confidence {self.confidence:.3f}" + ("" if self.answer is None else f"; answer {word[self.answer]}")
+        return (
+            f"({self.a}, {self.b}) by rule {self.rule}: expected {word[self.expected]}, chance of the opposite {self.against:.1%}, confidence {self.confidence:.3f}"
+            + ("" if self.answer is None else f"; answer {word[self.answer]}")
+        )
+
 
 def open_to_ask(v, asked, allowed=None):
     "Mask of the pairs of nodes that may be asked."
-    ok = np.triu(np.ones((len(v.nodes),)*2, bool), 1); place = {r: i for i, r in enumerate(v.nodes.tolist())}
-    if allowed is not None: inside = np.isin(v.nodes, allowed); ok &= inside[:, None] & inside
+    ok = np.triu(np.ones((len(v.nodes),) * 2, bool), 1)
+    place = {r: i for i, r in enumerate(v.nodes.tolist())}
+    if allowed is not None:
+        inside = np.isin(v.nodes, allowed)
+        ok &= inside[:, None] & inside
     for i, j in asked:
-        if i in place and j in place: ok[place[i], place[j]] = ok[place[j], place[i]] = False
+        if i in place and j in place:
+            ok[place[i], place[j]] = ok[place[j], place[i]] = False
     return ok
 
 # %% ../nbs/17_ncobras.ipynb #c3ea0746
 def choose_pair(
-    v:Verdict, # the present verdict
-    asked, # sorted pairs that were asked
-    choice:str="improved", # rule 1 with (1−2ν)B − νN; "printed": with B; "rivals": `expose`
-    allowed=None, # rows that may be asked about; None: all
-    confidence:float=.95, # wanted; only "rivals" needs it here
-)->Reason: # or None when no question helps
+    v: Verdict,  # the present verdict
+    asked,  # sorted pairs that were asked
+    choice: str = "improved",  # rule 1 with (1−2ν)B − νN; "printed": with B; "rivals": `expose`
+    allowed=None,  # rows that may be asked about; None: all
+    confidence: float = 0.95,  # wanted; only "rivals" needs it here
+) -> Reason:  # or None when no question helps
     "The redundant question of rules 1 and 2, or the one that exposes the most."
     ok = open_to_ask(v, asked, allowed)
-    if not ok.any(): return None
+    if not ok.any():
+        return None
     at = lambda s: np.unravel_index(np.argmax(s), s.shape)
-    say = lambda k, rule, exp, B: Reason(int(v.nodes[k[0]]), int(v.nodes[k[1]]), rule, int(exp), float(B), v.confidence)
+    say = lambda k, rule, exp, B: Reason(
+        int(v.nodes[k[0]]), int(v.nodes[k[1]]), rule, int(exp), float(B), v.confidence
+    )
     if choice == "rivals":
-        x = expose(v, ok); k = at(x.against)
-        return say(k, "rivals", x.expected[k], x.against[k]) if x.confidence < confidence and x.against[k] > 1e-6 else None
+        x = expose(v, ok)
+        k = at(x.against)
+        return (
+            say(k, "rivals", x.expected[k], x.against[k])
+            if x.confidence < confidence and x.against[k] > 1e-6
+            else None
+        )
     if v.n_best > 1:
-        M, C = v.tables("best"); tie = ok & (M > 1e-9) & (C > 1e-9)
-        if tie.any(): k = at(np.where(tie, -np.abs(M - C), -np.inf)); return say(k, "2: tie", 0, min(M[k], C[k]))
+        M, C = v.tables("best")
+        tie = ok & (M > 1e-9) & (C > 1e-9)
+        if tie.any():
+            k = at(np.where(tie, -np.abs(M - C), -np.inf))
+            return say(k, "2: tie", 0, min(M[k], C[k]))
     (M, C), (Mc, Cc) = v.tables(), v.tables("chosen")
-    expected = (Mc > .5).astype(int) - (Cc > .5)
-    B = np.where(expected == 1, C, np.where(expected == -1, M, 0.))
-    gain = B if choice == "printed" else (1 - 2*v.noise)*B - v.noise*np.maximum(0, 1 - M - C)
+    expected = (Mc > 0.5).astype(int) - (Cc > 0.5)
+    B = np.where(expected == 1, C, np.where(expected == -1, M, 0.0))
+    gain = (
+        B
+        if choice == "printed"
+        else (1 - 2 * v.noise) * B - v.noise * np.maximum(0, 1 - M - C)
+    )
     k = at(np.where(ok & (B > 1e-6), gain, -np.inf))
     return say(k, "1: doubt", expected[k], B[k]) if ok[k] and B[k] > 1e-6 else None
 
@@ -678,20 +1001,34 @@ def choose_pair(
 def _expose(base, V, block, lo, hi, mass, a, b, ok):
     "Per pair of nodes: mass of the rivals that imply the opposite of `base`, and what base implies; per rival: can it be exposed?"
     n = len(ok)
-    comp, apart, first = np.empty(n, np.int64), np.zeros((n, n), np.bool_), np.empty(n, np.int64)
-    B, says, seen, W = np.zeros((n, n)), np.zeros((n, n), np.int8), np.zeros(len(mass), np.bool_), base.copy()
+    comp, apart, first = (
+        np.empty(n, np.int64),
+        np.zeros((n, n), np.bool_),
+        np.empty(n, np.int64),
+    )
+    B, says, seen, W = (
+        np.zeros((n, n)),
+        np.zeros((n, n), np.int8),
+        np.zeros(len(mass), np.bool_),
+        base.copy(),
+    )
     _implied(base, a, b, first, apart)
     for i in range(n):
         for j in range(i):
-            if ok[j, i]: says[j, i] = 1 if first[i] == first[j] else (-1 if apart[first[i], first[j]] else 0)
+            if ok[j, i]:
+                says[j, i] = (
+                    1 if first[i] == first[j] else (-1 if apart[first[i], first[j]] else 0)
+                )
     for w in range(len(mass)):
         k = block[w]
         W[:] = base
-        W[lo[k]:hi[k]] = V[w, :hi[k]-lo[k]]
+        W[lo[k] : hi[k]] = V[w, : hi[k] - lo[k]]
         _implied(W, a, b, comp, apart)
         for i in range(n):
             for j in range(i):
-                if (says[j, i] == 1 and apart[comp[i], comp[j]]) or (says[j, i] == -1 and comp[i] == comp[j]):
+                if (says[j, i] == 1 and apart[comp[i], comp[j]]) or (
+                    says[j, i] == -1 and comp[i] == comp[j]
+                ):
                     B[j, i] += mass[w]
                     seen[w] = True
     return B, says, seen
@@ -699,95 +1036,177 @@ def _expose(base, V, block, lo, hi, mass, a, b, ok):
 # %% ../nbs/17_ncobras.ipynb #1cc04734
 class Exposed(NamedTuple):
     "What open questions could bring to light."
-    against: np.ndarray # `(n, n)` upper triangle: mass of the rivals that imply the opposite
-    expected: np.ndarray # `(n, n)` what the chosen set implies: +1, -1, 0
-    confidence: float # chance that no rival is right that a question could expose
+
+    against: (
+        np.ndarray
+    )  # `(n, n)` upper triangle: mass of the rivals that imply the opposite
+    expected: np.ndarray  # `(n, n)` what the chosen set implies: +1, -1, 0
+    confidence: float  # chance that no rival is right that a question could expose
+
 
 def expose(
-    v:Verdict, # the present verdict
-    ok:np.ndarray, # `(n, n)` mask of the pairs that may be asked
-    at_most:int=300, # rivals looked at, the likeliest
-)->Exposed:
+    v: Verdict,  # the present verdict
+    ok: np.ndarray,  # `(n, n)` mask of the pairs that may be asked
+    at_most: int = 300,  # rivals looked at, the likeliest
+) -> Exposed:
     "The rivals of the chosen set, one block at a time, and the questions that expose them."
-    cut = np.cumsum([0] + [b.m for _, _, b, *_ in v.parts]); rivals = []
+    cut = np.cumsum([0] + [b.m for _, _, b, *_ in v.parts])
+    rivals = []
     for k, (_, _, b, rel, j) in enumerate(v.parts):
-        if not rel.any(): continue
-        V = b.worlds()[0]; p = b.weight(V, v.rho); p = p/p.sum()
-        for r in np.flatnonzero((V[:, rel] != j.best[rel]).any(1)): rivals.append((p[r], k, V[r]))
+        if not rel.any():
+            continue
+        V = b.worlds()[0]
+        p = b.weight(V, v.rho)
+        p = p / p.sum()
+        for r in np.flatnonzero((V[:, rel] != j.best[rel]).any(1)):
+            rivals.append((p[r], k, V[r]))
     rivals = sorted(rivals, key=lambda r: -r[0])[:at_most]
     V = np.zeros((len(rivals), max([len(r[2]) for r in rivals], default=1)), np.int8)
-    for t, r in enumerate(rivals): V[t, :len(r[2])] = r[2]
-    mass, block = np.array([r[0] for r in rivals], float), np.array([r[1] for r in rivals], np.int64)
-    a, b = (np.concatenate([w[e] for _, w, x, *_ in v.parts for e in (getattr(x, side),)]) for side in "ab")
-    B, says, seen = _expose(np.concatenate([j.best for *_, j in v.parts]), V, block, cut[:-1], cut[1:], mass, a, b, ok)
-    doubt = np.bincount(block, mass*seen, minlength=len(v.parts))
+    for t, r in enumerate(rivals):
+        V[t, : len(r[2])] = r[2]
+    mass, block = (
+        np.array([r[0] for r in rivals], float),
+        np.array([r[1] for r in rivals], np.int64),
+    )
+    a, b = (
+        np.concatenate([w[e] for _, w, x, *_ in v.parts for e in (getattr(x, side),)])
+        for side in "ab"
+    )
+    B, says, seen = _expose(
+        np.concatenate([j.best for *_, j in v.parts]),
+        V,
+        block,
+        cut[:-1],
+        cut[1:],
+        mass,
+        a,
+        b,
+        ok,
+    )
+    doubt = np.bincount(block, mass * seen, minlength=len(v.parts))
     return Exposed(B, says, float(np.prod(1 - np.minimum(doubt, 1))))
 
 # %% ../nbs/17_ncobras.ipynb #dd1eab6d
 class _Asking:
     "Algorithm 1 as a generator."
-    def __init__(self, noise=.05, confidence=.95, order=3, *, choice="rivals", repeat=1, max_states=1000, max_worlds=500):
+
+    def __init__(
+        self,
+        noise=0.05,
+        confidence=0.95,
+        order=3,
+        *,
+        choice="rivals",
+        repeat=1,
+        max_states=1000,
+        max_worlds=500,
+    ):
         _check(noise, confidence, order, choice)
-        self.noise, self.confidence, self.order, self.choice, self.repeat = noise, confidence, order, choice, repeat
+        self.noise, self.confidence, self.order, self.choice, self.repeat = (
+            noise,
+            confidence,
+            order,
+            choice,
+            repeat,
+        )
         self.max_states, self.max_worlds, self._cache = max_states, max_worlds, {}
 
     def look(self, log, belief, nodes=None, odds=None):
         "The present verdict on the answers of `log` (pair, answer); `odds`: number in the log → prior odds."
-        keep = [t for t, (_, a) in enumerate(log) if a]; pairs = np.array([log[t][0] for t in keep], np.int64).reshape(-1, 2)
-        relevant = None if nodes is None else np.isin(pairs, np.fromiter(nodes, np.int64)).all(1)
-        return verdict(pairs, [log[t][1] for t in keep], self.noise, self.order, relevant=relevant, belief=[belief.get(log[t][0], 0) for t in keep],
-                       odds=[(odds or {}).get(t, 1.) for t in keep], max_states=self.max_states, max_worlds=self.max_worlds, cache=self._cache)
+        keep = [t for t, (_, a) in enumerate(log) if a]
+        pairs = np.array([log[t][0] for t in keep], np.int64).reshape(-1, 2)
+        relevant = (
+            None if nodes is None else np.isin(pairs, np.fromiter(nodes, np.int64)).all(1)
+        )
+        return verdict(
+            pairs,
+            [log[t][1] for t in keep],
+            self.noise,
+            self.order,
+            relevant=relevant,
+            belief=[belief.get(log[t][0], 0) for t in keep],
+            odds=[(odds or {}).get(t, 1.0) for t in keep],
+            max_states=self.max_states,
+            max_worlds=self.max_worlds,
+            cache=self._cache,
+        )
 
     def questions(self, log, belief, nodes=None, odds=None):
         "Yields a `Reason`, takes its answer, returns a `Verdict`; `log` (pair, answer) grows, `belief` (pair → value) follows."
-        allowed = None if nodes is None or self.choice == "rivals" else np.array(sorted(nodes))
+        allowed = (
+            None if nodes is None or self.choice == "rivals" else np.array(sorted(nodes))
+        )
         while True:
             v = self.look(log, belief, nodes, odds)
             belief.update(zip([k for k, a in log if a], v.value.tolist()))
-            if v.confidence >= self.confidence or not v.parts: return v
+            if v.confidence >= self.confidence or not v.parts:
+                return v
             times = Counter(k for k, _ in log)
-            closed = {k for k, t in times.items() if t >= self.repeat} | {k for k, a in log if not a}
+            closed = {k for k, t in times.items() if t >= self.repeat} | {
+                k for k, a in log if not a
+            }
             why = choose_pair(v, closed, self.choice, allowed, self.confidence)
-            if why is None: return v
+            if why is None:
+                return v
             answer = yield why
             log.append(((why.a, why.b), answer))
-            if answer == 0: belief.setdefault((why.a, why.b), 0)
+            if answer == 0:
+                belief.setdefault((why.a, why.b), 0)
+
 
 def _check(noise, confidence, order, choice):
-    if noise != "estimate" and not (isinstance(noise, (int, float, np.number)) and 0 <= noise < .5): raise ValueError(f"noise={noise!r}: the chance of a wrong answer; it must be at least 0 and below 0.5, or 'estimate'.")
-    if not 0 < confidence < 1: raise ValueError(f"confidence={confidence!r}: the wanted chance that the answers are right, between 0 and 1.")
-    if order is not None and order < 0: raise ValueError(f"order={order!r}: how many flips beyond the fewest are counted, at least 0; None counts all.")
-    if choice not in ("rivals", "improved", "printed"): raise ValueError(f"choice={choice!r}: use 'rivals', 'improved' or 'printed'.")
+    if noise != "estimate" and not (
+        isinstance(noise, (int, float, np.number)) and 0 <= noise < 0.5
+    ):
+        raise ValueError(
+            f"noise={noise!r}: the chance of a wrong answer; it must be at least 0 and below 0.5, or 'estimate'."
+        )
+    if not 0 < confidence < 1:
+        raise ValueError(
+            f"confidence={confidence!r}: the wanted chance that the answers are right, between 0 and 1."
+        )
+    if order is not None and order < 0:
+        raise ValueError(
+            f"order={order!r}: how many flips beyond the fewest are counted, at least 0; None counts all."
+        )
+    if choice not in ("rivals", "improved", "printed"):
+        raise ValueError(f"choice={choice!r}: use 'rivals', 'improved' or 'printed'.")
 
 # %% ../nbs/17_ncobras.ipynb #cf03312f
 def find_suspects(log, belief, verifier, odds=None):
     "Overruled answers (rows a, b, answer) and their chances of being wrong, most suspect first."
     said = [(k, a) for k, a in log if a]
-    if not said: return np.empty((0, 3), np.int64), np.empty(0)
+    if not said:
+        return np.empty((0, 3), np.int64), np.empty(0)
     p = verifier.look(log, belief, None, odds).p_wrong()
     bad = np.flatnonzero([belief.get(k, a) not in (0, a) for k, a in said])
     bad = bad[np.argsort(-p[bad], kind="stable")]
     return np.array([(*k, a) for k, a in said], np.int64)[bad], p[bad]
 
+
 class Verified(NamedTuple):
     "Outcome of a verification."
-    constraints: Constraints # corrected
-    suspects: np.ndarray # `(s, 3)` overruled answers: rows a, b, answer
-    p_wrong: np.ndarray # `(m,)` chance that each given answer is wrong
-    confidence: float # chance that all corrected answers are right
-    exact: bool # False when a cap was reached
-    redundant: list # the questions asked, each with its `Reason`
+
+    constraints: Constraints  # corrected
+    suspects: np.ndarray  # `(s, 3)` overruled answers: rows a, b, answer
+    p_wrong: np.ndarray  # `(m,)` chance that each given answer is wrong
+    confidence: float  # chance that all corrected answers are right
+    exact: bool  # False when a cap was reached
+    redundant: list  # the questions asked, each with its `Reason`
 
 # %% ../nbs/17_ncobras.ipynb #ca58e43f
 class ConstraintVerifier(_Asking):
     "Finds wrong answers among pairwise ones, and asks what would settle the doubt. Works for passive sets and inside any active method."
-    def verify(self,
-        constraints, # anything `as_constraints` takes
-        n_samples=None, # rows of X
-        *, oracle=None, # answers redundant questions; None: none are asked
-        budget=100, # at most so many
-        sample_id=None, # ids of the rows, if the constraints carry ids
-    )->Verified:
+
+    def verify(
+        self,
+        constraints,  # anything `as_constraints` takes
+        n_samples=None,  # rows of X
+        *,
+        oracle=None,  # answers redundant questions; None: none are asked
+        budget=100,  # at most so many
+        sample_id=None,  # ids of the rows, if the constraints carry ids
+    ) -> Verified:
         "Correct a set of answers; with an oracle, ask until sure."
         c = as_constraints(constraints, n_samples=n_samples, sample_id=sample_id)
         key = lambda i, j: (int(i), int(j)) if i < j else (int(j), int(i))
@@ -795,72 +1214,106 @@ class ConstraintVerifier(_Asking):
         log, belief, why, answer, asked = list(given), {}, None, None, []
         gen = self.questions(log, belief)
         while True:
-            try: why = gen.send(answer)
-            except StopIteration as end: v = end.value; break
-            if oracle is None or len(asked) >= budget: v = self.look(log, belief); break
+            try:
+                why = gen.send(answer)
+            except StopIteration as end:
+                v = end.value
+                break
+            if oracle is None or len(asked) >= budget:
+                v = self.look(log, belief)
+                break
             answer = Pair.answer(oracle(Pair(why.a, why.b)))
             asked.append(why._replace(number=len(log), answer=answer))
         said = [k for k, (_, a) in enumerate(log) if a]
-        p = np.zeros(len(log)); p[said] = v.p_wrong()
+        p = np.zeros(len(log))
+        p[said] = v.p_wrong()
         suspects, _ = find_suspects(log, belief, self)
         value = [belief[k] if a else 0 for k, a in log]
         a, b = np.array([k for k, _ in log], np.int64).reshape(-1, 2).T
-        return Verified(Constraints(a, b, np.array(value, np.int8), n_samples=c.n_samples), suspects, p[:len(given)], v.confidence, v.exact, asked)
-
+        return Verified(
+            Constraints(a, b, np.array(value, np.int8), n_samples=c.n_samples),
+            suspects,
+            p[: len(given)],
+            v.confidence,
+            v.exact,
+            asked,
+        )
 
 # %% ../nbs/17_ncobras.ipynb #a91c0de2
 def fit_same(
-    F:np.ndarray, # `(m, p)` what was known about each pair
-    answer:np.ndarray, # `(m,)` answers, +1 or -1
-    nu:float, # noise
-    precision:float=1., # of the normal prior of the weights
-)->np.ndarray: # `(p,)` weights; the chance of a true "same" is σ(Fw)
+    F: np.ndarray,  # `(m, p)` what was known about each pair
+    answer: np.ndarray,  # `(m,)` answers, +1 or -1
+    nu: float,  # noise
+    precision: float = 1.0,  # of the normal prior of the weights
+) -> np.ndarray:  # `(p,)` weights; the chance of a true "same" is σ(Fw)
     "Logistic regression on answers of which a share ν is wrong: Fisher scoring, steps of at most 2."
     w = np.zeros(F.shape[1])
     for _ in range(20):
-        z = 1/(1 + np.exp(-F @ w)); p = nu + (1 - 2*nu)*z; dp = (1 - 2*nu)*z*(1 - z)
-        g = F.T @ (dp*np.where(answer > 0, 1/p, -1/(1 - p))) - precision*w
-        step = np.linalg.solve((F.T*(dp**2/(p*(1 - p)))) @ F + precision*np.eye(len(w)), g)
-        w = w + step*min(1, 2/max(np.abs(step).max(), 1e-12))
-        if np.abs(step).max() < 1e-6: break
+        z = 1 / (1 + np.exp(-F @ w))
+        p = nu + (1 - 2 * nu) * z
+        dp = (1 - 2 * nu) * z * (1 - z)
+        g = F.T @ (dp * np.where(answer > 0, 1 / p, -1 / (1 - p))) - precision * w
+        step = np.linalg.solve(
+            (F.T * (dp**2 / (p * (1 - p)))) @ F + precision * np.eye(len(w)), g
+        )
+        w = w + step * min(1, 2 / max(np.abs(step).max(), 1e-12))
+        if np.abs(step).max() < 1e-6:
+            break
     return w
 
 # %% ../nbs/17_ncobras.ipynb #85df890d
 class _Prior(_Rounds):
     "What kind of question it is, and how the answers so far predict the next."
+
     def _split(self, s, space, may_ask, rng):
         "Remember the clustering before the cut: it predicts answers."
         self._si, self._group = np.empty((2, len(self._X)), np.int64)
-        for t, x in enumerate(self._sis): self._si[x.rows] = t
+        for t, x in enumerate(self._sis):
+            self._si[x.rows] = t
         for c, members in enumerate(self._clusters):
-            for t in members: self._group[self._sis[t].rows] = c
+            for t in members:
+                self._group[self._sis[t].rows] = c
         yield from super()._split(s, space, may_ask, rng)
 
     def _features(self, i, j):
         "Kind of the pair and its log-distance."
-        X, kind = self._X, 0 if self._si[i] == self._si[j] else 1 if self._group[i] == self._group[j] else 2
+        X, kind = (
+            self._X,
+            0
+            if self._si[i] == self._si[j]
+            else 1
+            if self._group[i] == self._group[j]
+            else 2,
+        )
         flat = self.metric == "precomputed"
-        if not self._unit: self._unit = float(np.sqrt((X**2).mean() if flat else 2*X.var(0).sum())) or 1.
-        d = X[i, j] if flat else np.sqrt(((X[i] - X[j])**2).sum())
-        return np.r_[np.eye(3)[kind], np.log(max(d/self._unit, .01))]
+        if not self._unit:
+            self._unit = (
+                float(np.sqrt((X**2).mean() if flat else 2 * X.var(0).sum())) or 1.0
+            )
+        d = X[i, j] if flat else np.sqrt(((X[i] - X[j]) ** 2).sum())
+        return np.r_[np.eye(3)[kind], np.log(max(d / self._unit, 0.01))]
 
     def _weigh(self):
         "Prior odds of all answers that were asked by COBRAS, from a fit to them."
-        if self.prior != "learned" or not self._seen: return
-        at, F = list(self._seen), np.array(list(self._seen.values())); said = np.array([self._log[t][1] for t in at])
-        same = np.clip(1/(1 + np.exp(-F @ fit_same(F, said, self.noise_))), .03, .97)
-        self._odds.update(zip(at, (((1 - same)/same)**said).tolist()))
+        if self.prior != "learned" or not self._seen:
+            return
+        at, F = list(self._seen), np.array(list(self._seen.values()))
+        said = np.array([self._log[t][1] for t in at])
+        same = np.clip(1 / (1 + np.exp(-F @ fit_same(F, said, self.noise_))), 0.03, 0.97)
+        self._odds.update(zip(at, (((1 - same) / same) ** said).tolist()))
 
 # %% ../nbs/17_ncobras.ipynb #a91c0de4
 class _Verifying(_Prior):
     "The steps of a round of nCOBRAS."
+
     def _ask(self, i, j):
         "What is believed about a pair; asks when it is not known."
         key = (i, j) if i < j else (j, i)
         if key not in self._belief:
             f = self._features(i, j)
             self._belief[key] = answer = yield Pair(*key)
-            if answer: self._seen[len(self._log)] = f
+            if answer:
+                self._seen[len(self._log)] = f
             self._log.append((key, answer))
         return self._belief[key]
 
@@ -869,46 +1322,81 @@ class _Verifying(_Prior):
         reps = [x.rep for x in self._sis]
         clusters = self._clusters
         while True:
-            clusters = yield from merge(clusters, reps, D, self._belief, self._ask, self._progress(self._labels[reps]))
+            clusters = yield from merge(
+                clusters,
+                reps,
+                D,
+                self._belief,
+                self._ask,
+                self._progress(self._labels[reps]),
+            )
             self._show(clusters)
-            if not (yield from self._verify(reps)): break
-            clusters = join_known([[s] for s in range(len(reps))], answer_table(reps, self._belief))
+            if not (yield from self._verify(reps)):
+                break
+            clusters = join_known(
+                [[s] for s in range(len(reps))], answer_table(reps, self._belief)
+            )
         self._clusters = clusters
 
 # %% ../nbs/17_ncobras.ipynb #a91c0de1
 class _Checked(_Verifying):
     "Verification between two merges."
+
     def _verify(self, reps):
         "Algorithm 1 on the answers between the present representatives; True when one of them changed its value."
         before, now, answer = dict(self._belief), set(reps), None
-        changed = lambda: any(before.get(k, v) != v for k, v in self._belief.items() if k[0] in now and k[1] in now)
+        changed = lambda: any(
+            before.get(k, v) != v
+            for k, v in self._belief.items()
+            if k[0] in now and k[1] in now
+        )
         self._weigh()
         gen = self._verifier.questions(self._log, self._belief, reps, self._odds)
         while True:
-            try: why = gen.send(answer)
-            except StopIteration as end: v = end.value; break
-            if self.anytime == "eager" and changed(): self._show_belief(reps)
+            try:
+                why = gen.send(answer)
+            except StopIteration as end:
+                v = end.value
+                break
+            if self.anytime == "eager" and changed():
+                self._show_belief(reps)
             answer = yield Pair(why.a, why.b)
             self.redundant_.append(why._replace(number=len(self._log), answer=answer))
         self.confidence_, self.noise_, self.exact_ = v.confidence, v.noise, v.exact
-        self.verified_.append((v.confidence, {k: self._belief[k] for k, _ in self._log if k[0] in now and k[1] in now}))
+        self.verified_.append(
+            (
+                v.confidence,
+                {k: self._belief[k] for k, _ in self._log if k[0] in now and k[1] in now},
+            )
+        )
         return changed()
 
     def _show_belief(self, reps):
         "Show the clusters that the present belief implies."
-        V = answer_table(reps, self._belief); lab = ml_components(len(reps), *np.nonzero(V == 1))
-        self._show(provisional([np.flatnonzero(lab == c).tolist() for c in range(lab.max()+1)], V, self._labels[reps]))
+        V = answer_table(reps, self._belief)
+        lab = ml_components(len(reps), *np.nonzero(V == 1))
+        self._show(
+            provisional(
+                [np.flatnonzero(lab == c).tolist() for c in range(lab.max() + 1)],
+                V,
+                self._labels[reps],
+            )
+        )
+
 
 class _Suspects:
     "The overruled answers of a learner that keeps `_log`, `_belief`, `_odds` and `_verifier`."
+
     @property
     def suspects_(self):
         "Answers that were overruled: rows `a, b, answer`, most suspect first."
         return self._suspects()[0]
+
     @property
     def suspect_prob_(self):
         "Chance that each suspect is wrong."
         return self._suspects()[1]
+
     def _suspects(self):
         check_is_fitted(self)
         return find_suspects(self._log, self._belief, self._verifier, self._odds)
@@ -916,69 +1404,168 @@ class _Suspects:
 # %% ../nbs/17_ncobras.ipynb #78d5259a
 class NCOBRAS(_Suspects, _Checked):
     "COBRAS that checks its answers with redundant questions and corrects them (paper 002)."
+
     method_name = "ncobras"
-    def __init__(self, noise=.05, confidence=.95, order=3, *,
-        choice="rivals", # choice of redundant questions; "improved", "printed": rules 1 and 2
-        prior="learned", # what clustering and distance predict counts as prior; "uniform": as in the paper
-        repeat=1, # how often the same pair may be asked
-        max_states=300, # cap on the states of the diagram: beyond it the confidence is too high, never an error
-        max_worlds=500, # most likely sets used to choose a question
-        metric="euclidean", train_indices=None, anytime="eager", n_start=None, n_init=10, # as in COBRAS
-        split_by="doubt", speaker="kept", # as in COBRAS; "largest", "centre": as in the paper
-        random_state=None, # seed
+
+    def __init__(
+        self,
+        noise=0.05,
+        confidence=0.95,
+        order=3,
+        *,
+        choice="rivals",  # choice of redundant questions; "improved", "printed": rules 1 and 2
+        prior="learned",  # what clustering and distance predict counts as prior; "uniform": as in the paper
+        repeat=1,  # how often the same pair may be asked
+        max_states=300,  # cap on the states of the diagram: beyond it the confidence is too high, never an error
+        max_worlds=500,  # most likely sets used to choose a question
+        metric="euclidean",
+        train_indices=None,
+        anytime="eager",
+        n_start=None,
+        n_init=10,  # as in COBRAS
+        split_by="doubt",
+        speaker="kept",  # as in COBRAS; "largest", "centre": as in the paper
+        random_state=None,  # seed
     ):
-        self.noise, self.confidence, self.order, self.choice, self.prior, self.repeat = noise, confidence, order, choice, prior, repeat
-        self.max_states, self.max_worlds, self.split_by, self.speaker, self.random_state = max_states, max_worlds, split_by, speaker, random_state
-        self.metric, self.train_indices, self.anytime, self.n_start, self.n_init = metric, train_indices, anytime, n_start, n_init
+        self.noise, self.confidence, self.order, self.choice, self.prior, self.repeat = (
+            noise,
+            confidence,
+            order,
+            choice,
+            prior,
+            repeat,
+        )
+        self.max_states, self.max_worlds, self.split_by, self.speaker, self.random_state = (
+            max_states,
+            max_worlds,
+            split_by,
+            speaker,
+            random_state,
+        )
+        self.metric, self.train_indices, self.anytime, self.n_start, self.n_init = (
+            metric,
+            train_indices,
+            anytime,
+            n_start,
+            n_init,
+        )
 
     def _queries(self, X, rng):
-        self._verifier = ConstraintVerifier(self.noise, self.confidence, self.order, choice=self.choice, repeat=self.repeat, max_states=self.max_states, max_worlds=self.max_worlds)
-        if self.prior not in ("learned", "uniform"): raise ValueError(f"prior={self.prior!r}: use 'learned' or 'uniform'.")
+        self._verifier = ConstraintVerifier(
+            self.noise,
+            self.confidence,
+            self.order,
+            choice=self.choice,
+            repeat=self.repeat,
+            max_states=self.max_states,
+            max_worlds=self.max_worlds,
+        )
+        if self.prior not in ("learned", "uniform"):
+            raise ValueError(f"prior={self.prior!r}: use 'learned' or 'uniform'.")
         space, may_ask = _space(self, X), _may_ask(self.train_indices, len(X))
-        self._belief, self._log, self._odds, self._seen, self._unit = {}, [], {}, {}, 0.
-        self.redundant_, self.verified_, self.confidence_, self.exact_, self.noise_ = [], [], 1., True, .05 if self.noise == "estimate" else self.noise
+        self._belief, self._log, self._odds, self._seen, self._unit = {}, [], {}, {}, 0.0
+        self.redundant_, self.verified_, self.confidence_, self.exact_, self.noise_ = (
+            [],
+            [],
+            1.0,
+            True,
+            0.05 if self.noise == "estimate" else self.noise,
+        )
         self._begin(space, may_ask, rng)
         while (s := self._next(space)) is not None:
             yield from self._split(s, space, may_ask, rng)
             yield from self._merge(centre_distances(space, self._sis))
             self._finish(space)
 
-
 # %% ../nbs/17_ncobras.ipynb #bca0ec19
 class VerifiedLearner(_Suspects, ActiveLearner):
     "Any active learner of pairs, with its answers verified after each batch."
-    def __init__(self, learner=None, noise=.05, confidence=.95, order=3, *, batch=10, choice="rivals", repeat=1, max_states=300, random_state=None):
-        self.learner, self.noise, self.confidence, self.order, self.batch = learner, noise, confidence, order, batch
-        self.choice, self.repeat, self.max_states, self.random_state = choice, repeat, max_states, random_state
+
+    def __init__(
+        self,
+        learner=None,
+        noise=0.05,
+        confidence=0.95,
+        order=3,
+        *,
+        batch=10,
+        choice="rivals",
+        repeat=1,
+        max_states=300,
+        random_state=None,
+    ):
+        self.learner, self.noise, self.confidence, self.order, self.batch = (
+            learner,
+            noise,
+            confidence,
+            order,
+            batch,
+        )
+        self.choice, self.repeat, self.max_states, self.random_state = (
+            choice,
+            repeat,
+            max_states,
+            random_state,
+        )
 
     def _fresh(self, X, seed):
         inner = clone(COBRAS() if self.learner is None else self.learner)
-        inner._X, inner._ids, inner._callback, inner.history_, inner._journal, inner.seed_ = X, None, None, [], None, seed
+        (
+            inner._X,
+            inner._ids,
+            inner._callback,
+            inner.history_,
+            inner._journal,
+            inner.seed_,
+        ) = X, None, None, [], None, seed
         inner._talk = Dialogue(inner._make)
         return inner
 
     def _queries(self, X, rng):
-        seed, new, self._log, self._belief, self._odds = int(rng.integers(2**31)), 0, [], {}, {}
-        self._verifier = ConstraintVerifier(self.noise, self.confidence, self.order, choice=self.choice, repeat=self.repeat, max_states=self.max_states)
+        seed, new, self._log, self._belief, self._odds = (
+            int(rng.integers(2**31)),
+            0,
+            [],
+            {},
+            {},
+        )
+        self._verifier = ConstraintVerifier(
+            self.noise,
+            self.confidence,
+            self.order,
+            choice=self.choice,
+            repeat=self.repeat,
+            max_states=self.max_states,
+        )
         inner, self.redundant_, belief = self._fresh(X, seed), [], self._belief
         while True:
             q = inner._talk.ask()
-            if inner._talk.result is not None: inner._publish(inner._talk.result)
+            if inner._talk.result is not None:
+                inner._publish(inner._talk.result)
             self._publish((lambda now: lambda: now.labels_)(inner))
-            if q is not None and q.key in belief: inner._talk.tell(belief[q.key])
+            if q is not None and q.key in belief:
+                inner._talk.tell(belief[q.key])
             elif q is not None and new < self.batch:
                 belief[q.key] = yield q
-                self._log.append((q.key, belief[q.key])); inner._talk.tell(belief[q.key]); new += 1
+                self._log.append((q.key, belief[q.key]))
+                inner._talk.tell(belief[q.key])
+                new += 1
             else:
-                before = dict(belief); yield from self._check_answers()
-                if any(belief[k] != v for k, v in before.items()): inner = self._fresh(X, seed)
-                elif q is None: return
+                before = dict(belief)
+                yield from self._check_answers()
+                if any(belief[k] != v for k, v in before.items()):
+                    inner = self._fresh(X, seed)
+                elif q is None:
+                    return
                 new = 0
 
     def _check_answers(self):
         gen, answer = self._verifier.questions(self._log, self._belief), None
         while True:
-            try: why = gen.send(answer)
-            except StopIteration as end: self.confidence_ = end.value.confidence; return
+            try:
+                why = gen.send(answer)
+            except StopIteration as end:
+                self.confidence_ = end.value.confidence
+                return
             answer = yield Pair(why.a, why.b)
             self.redundant_.append(why._replace(number=len(self._log), answer=answer))

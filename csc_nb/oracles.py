@@ -21,210 +21,357 @@ from sklearn.utils.validation import check_is_fitted
 import csc_nb
 from .constraints import Constraints, Triplets
 from .estimators import ConstrainedClusterer
-try: import fcntl
-except ImportError: fcntl = None # not a POSIX system
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # not a POSIX system
 
 # %% ../nbs/03_oracles.ipynb #26f4d0fa
-_PAIR_WORDS = {+1: "same must must-link mustlink yes ml + +1 1", -1: "different cannot cannot-link cannotlink no cl - -1",
-               0: "unsure unknown dont-know don't-know dont_know dk skip ? 0"}
+_PAIR_WORDS = {
+    +1: "same must must-link mustlink yes ml + +1 1",
+    -1: "different cannot cannot-link cannotlink no cl - -1",
+    0: "unsure unknown dont-know don't-know dont_know dk skip ? 0",
+}
 _PAIR_WORDS = {word: v for v, words in _PAIR_WORDS.items() for word in words.split()}
 _PAIR_NAMES = {+1: "same", -1: "different", 0: "unsure"}
-_TRIPLE_WORDS = {"ab": "ab ba ab|c ba|c", "ac": "ac ca ac|b ca|b", "bc": "bc cb bc|a cb|a", "none": "none ow otherwise neither",
-                 "unsure": "unsure unknown dont-know don't-know dont_know dk skip ?"}
+_TRIPLE_WORDS = {
+    "ab": "ab ba ab|c ba|c",
+    "ac": "ac ca ac|b ca|b",
+    "bc": "bc cb bc|a cb|a",
+    "none": "none ow otherwise neither",
+    "unsure": "unsure unknown dont-know don't-know dont_know dk skip ?",
+}
 _TRIPLE_WORDS = {word: v for v, words in _TRIPLE_WORDS.items() for word in words.split()}
 
-def _word(answer): return "-".join(str(answer).strip().lower().replace("’", "'").split())
+
+def _word(answer):
+    return "-".join(str(answer).strip().lower().replace("’", "'").split())
+
 
 def pair_answer(
-    answer, # a word or one of +1, -1, 0
-)->int: # +1 same, -1 different, 0 unsure
+    answer,  # a word or one of +1, -1, 0
+) -> int:  # +1 same, -1 different, 0 unsure
     "An answer to a pair, in one form."
-    if isinstance(answer, (bool, np.bool_)): raise ValueError(f"{answer} is ambiguous, since False equals 0 and 0 means unsure. Say 'same', 'different' or 'unsure'.")
-    if isinstance(answer, (int, float, np.number)) and answer in (-1, 0, 1): return int(answer)
-    if isinstance(answer, str) and _word(answer) in _PAIR_WORDS: return _PAIR_WORDS[_word(answer)]
-    raise ValueError(f"Answer {answer!r} to a pair is not understood. Say 'same' (+1), 'different' (-1) or 'unsure' (0).")
+    if isinstance(answer, (bool, np.bool_)):
+        raise ValueError(
+            f"{answer} is ambiguous, since False equals 0 and 0 means unsure. Say 'same', 'different' or 'unsure'."
+        )
+    if isinstance(answer, (int, float, np.number)) and answer in (-1, 0, 1):
+        return int(answer)
+    if isinstance(answer, str) and _word(answer) in _PAIR_WORDS:
+        return _PAIR_WORDS[_word(answer)]
+    raise ValueError(
+        f"Answer {answer!r} to a pair is not understood. Say 'same' (+1), 'different' (-1) or 'unsure' (0)."
+    )
+
 
 def triple_answer(
-    answer, # "ab" or "ab|c" (c is odd), "ac", "bc", "none", "unsure"
-)->str: # "ab", "ac", "bc", "none" or "unsure"
+    answer,  # "ab" or "ab|c" (c is odd), "ac", "bc", "none", "unsure"
+) -> str:  # "ab", "ac", "bc", "none" or "unsure"
     "An answer to a triple, in one form."
-    if isinstance(answer, str) and _word(answer) in _TRIPLE_WORDS: return _TRIPLE_WORDS[_word(answer)]
-    raise ValueError(f"Answer {answer!r} to a triple is not understood. Say 'ab' (c is odd), 'ac', 'bc', 'none' or 'unsure'.")
+    if isinstance(answer, str) and _word(answer) in _TRIPLE_WORDS:
+        return _TRIPLE_WORDS[_word(answer)]
+    raise ValueError(
+        f"Answer {answer!r} to a triple is not understood. Say 'ab' (c is odd), 'ac', 'bc', 'none' or 'unsure'."
+    )
 
 # %% ../nbs/03_oracles.ipynb #585abca7
 class _Query:
     "What pairs and triples share."
+
     def __post_init__(self):
         for k in self._names:
-            try: object.__setattr__(self, k, operator.index(getattr(self, k)))
-            except TypeError: raise TypeError(f"{type(self).__name__} takes row numbers; {k} is {getattr(self, k)!r}.") from None
-        if min(self.items) < 0: raise ValueError(f"{self}: row numbers start at 0.")
-        if len(set(self.items)) < len(self.items): raise ValueError(f"{self} asks about the same row twice.")
+            try:
+                object.__setattr__(self, k, operator.index(getattr(self, k)))
+            except TypeError:
+                raise TypeError(
+                    f"{type(self).__name__} takes row numbers; {k} is {getattr(self, k)!r}."
+                ) from None
+        if min(self.items) < 0:
+            raise ValueError(f"{self}: row numbers start at 0.")
+        if len(set(self.items)) < len(self.items):
+            raise ValueError(f"{self} asks about the same row twice.")
+
     @property
-    def items(self): return tuple(getattr(self, k) for k in self._names)
+    def items(self):
+        return tuple(getattr(self, k) for k in self._names)
+
     @property
-    def id(self): return "-".join(map(str, self.items)) + ("" if self.number is None else f"#{self.number}")
-    def __eq__(self, other): return type(self) is type(other) and self.key == other.key
-    def __hash__(self): return hash((self.kind, self.key))
-    def __repr__(self): return f"{type(self).__name__}({', '.join(map(str, self.items))})"
+    def id(self):
+        return "-".join(map(str, self.items)) + (
+            "" if self.number is None else f"#{self.number}"
+        )
+
+    def __eq__(self, other):
+        return type(self) is type(other) and self.key == other.key
+
+    def __hash__(self):
+        return hash((self.kind, self.key))
+
+    def __repr__(self):
+        return f"{type(self).__name__}({', '.join(map(str, self.items))})"
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pair(_Query):
     "Do rows `a` and `b` belong together?"
-    a:int # a row number
-    b:int # another
-    number:int=field(default=None, kw_only=True) # how many answers came before, filled in by the learner
-    kind, _names, answer, word = "pair", ("a", "b"), staticmethod(pair_answer), staticmethod(_PAIR_NAMES.get)
+
+    a: int  # a row number
+    b: int  # another
+    number: int = field(
+        default=None, kw_only=True
+    )  # how many answers came before, filled in by the learner
+    kind, _names, answer, word = (
+        "pair",
+        ("a", "b"),
+        staticmethod(pair_answer),
+        staticmethod(_PAIR_NAMES.get),
+    )
+
     @property
-    def key(self): return tuple(sorted(self.items))
+    def key(self):
+        return tuple(sorted(self.items))
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Triple(_Query):
     "Which two of the rows `a`, `b`, `c` belong together, against the third?"
-    a:int; b:int; c:int
-    number:int=field(default=None, kw_only=True) # how many answers came before, filled in by the learner
-    kind, _names, answer, word = "triple", ("a", "b", "c"), staticmethod(triple_answer), staticmethod(str)
+
+    a: int
+    b: int
+    c: int
+    number: int = field(
+        default=None, kw_only=True
+    )  # how many answers came before, filled in by the learner
+    kind, _names, answer, word = (
+        "triple",
+        ("a", "b", "c"),
+        staticmethod(triple_answer),
+        staticmethod(str),
+    )
+
     @property
-    def key(self): return self.items
+    def key(self):
+        return self.items
 
 # %% ../nbs/03_oracles.ipynb #2c156a2d
 def true_answer(
-    q, # a `Pair` or `Triple`
-    y, # a label for each row
-): # +1 or -1 for a pair; "ab", "ac", "bc" or "none" for a triple
+    q,  # a `Pair` or `Triple`
+    y,  # a label for each row
+):  # +1 or -1 for a pair; "ab", "ac", "bc" or "none" for a triple
     "The right answer to `q` if `y` were known."
-    if q.kind == "pair": return 1 if y[q.a] == y[q.b] else -1
-    agree = [name for name, (i, j) in dict(ab=(q.a, q.b), ac=(q.a, q.c), bc=(q.b, q.c)).items() if y[i] == y[j]]
+    if q.kind == "pair":
+        return 1 if y[q.a] == y[q.b] else -1
+    agree = [
+        name
+        for name, (i, j) in dict(ab=(q.a, q.b), ac=(q.a, q.c), bc=(q.b, q.c)).items()
+        if y[i] == y[j]
+    ]
     return agree[0] if len(agree) == 1 else "none"
 
 # %% ../nbs/03_oracles.ipynb #a29fbf6f
 def _seed(random_state):
     "A number to start from; `None` gives a new one each time."
-    if random_state is None: return int(np.random.SeedSequence().entropy % 2**32)
-    if isinstance(random_state, np.random.Generator): return int(random_state.integers(2**32))
-    if isinstance(random_state, (int, np.integer)) and random_state >= 0: return int(random_state)
+    if random_state is None:
+        return int(np.random.SeedSequence().entropy % 2**32)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**32))
+    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+        return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
+
 def _chance(name, value, meaning, top):
-    if not 0 <= value < top: raise ValueError(f"{name}={value}: {meaning}; it must be at least 0 and below {top:g}.")
+    if not 0 <= value < top:
+        raise ValueError(
+            f"{name}={value}: {meaning}; it must be at least 0 and below {top:g}."
+        )
     return float(value)
+
 
 def _translate(said, src, dst):
     "A triple's answer about the rows `src`, as an answer about the same rows in the order `dst`."
-    if said in ("none", "unsure"): return said
+    if said in ("none", "unsure"):
+        return said
     pair = {src["abc".index(ch)] for ch in said}
     return "".join(ch for ch, i in zip("abc", dst) if i in pair)
 
 # %% ../nbs/03_oracles.ipynb #8d0365fd
 class _Person:
     "A simulated person who knows `y`; subclasses say how the truth is bent."
+
     def __init__(self, y, persistent=False, random_state=None):
         self.y, self.persistent, self.seed = np.asarray(y), persistent, _seed(random_state)
-        if self.y.ndim != 1: raise ValueError(f"y must hold one label for each row; got shape {self.y.shape}.")
+        if self.y.ndim != 1:
+            raise ValueError(
+                f"y must hold one label for each row; got shape {self.y.shape}."
+            )
         self.n_samples, self.asked = self.y.shape[0], {}
 
     def __call__(self, q):
         "Answer `q`."
-        if max(q.items) >= self.n_samples: raise ValueError(f"{q} names a row outside y (n_samples={self.n_samples}).")
-        if self.persistent: return self._steady(q)
+        if max(q.items) >= self.n_samples:
+            raise ValueError(f"{q} names a row outside y (n_samples={self.n_samples}).")
+        if self.persistent:
+            return self._steady(q)
         again = q.number
-        if again is None: again = self.asked[q] = self.asked.get(q, -1) + 1
+        if again is None:
+            again = self.asked[q] = self.asked.get(q, -1) + 1
         return self._say(q, self._rng(q, again + 1))
 
-    def _rng(self, q, again=0): return np.random.default_rng([self.seed, again, len(q.items), *q.key])
+    def _rng(self, q, again=0):
+        return np.random.default_rng([self.seed, again, len(q.items), *q.key])
 
     def _steady(self, q):
         "The same answer whatever the order shown: answer the sorted question, then translate."
-        if q.kind == "pair": return self._say(q, self._rng(q))
+        if q.kind == "pair":
+            return self._say(q, self._rng(q))
         r = Triple(*sorted(q.items))
         return _translate(self._say(r, self._rng(r)), r.items, q.items)
 
 # %% ../nbs/03_oracles.ipynb #6b03f8e6
 class NoisyOracle(_Person):
     "A person who errs with chance `noise` and abstains with chance `abstain`, eq. (1)."
-    def __init__(self,
-        y, # the true labels
-        noise=0., # chance of a wrong answer, given that there is one
-        abstain=0., # chance of "unsure"
-        *, persistent=False, # asked twice, lies twice
-        random_state=None, # seed; the answers are a function of it and the question
+
+    def __init__(
+        self,
+        y,  # the true labels
+        noise=0.0,  # chance of a wrong answer, given that there is one
+        abstain=0.0,  # chance of "unsure"
+        *,
+        persistent=False,  # asked twice, lies twice
+        random_state=None,  # seed; the answers are a function of it and the question
     ):
         super().__init__(y, persistent, random_state)
-        self.noise = _chance("noise", noise, "the chance of a wrong answer; at 0.5 a person says nothing (ConfusionOracle can simulate that)", .5)
+        self.noise = _chance(
+            "noise",
+            noise,
+            "the chance of a wrong answer; at 0.5 a person says nothing (ConfusionOracle can simulate that)",
+            0.5,
+        )
         self.abstain = _chance("abstain", abstain, "the chance of no answer", 1)
 
     def _say(self, q, rng):
         u, v = rng.random(2)
-        if u < self.abstain: return 0 if q.kind == "pair" else "unsure"
+        if u < self.abstain:
+            return 0 if q.kind == "pair" else "unsure"
         right = true_answer(q, self.y)
-        if v >= self.noise: return right
-        if q.kind == "pair": return -right
+        if v >= self.noise:
+            return right
+        if q.kind == "pair":
+            return -right
         return [w for w in ("ab", "ac", "bc", "none") if w != right][rng.integers(3)]
 
 # %% ../nbs/03_oracles.ipynb #075dbcc2
 def answer_bits(
-    joint, # counts or chances: rows are the truth, columns the answer
-)->float: # bits
+    joint,  # counts or chances: rows are the truth, columns the answer
+) -> float:  # bits
     "Mutual information of the rows and columns of a table, in bits."
-    J = np.asarray(joint, float); J = J/J.sum()
-    free = J.sum(1, keepdims=True)*J.sum(0, keepdims=True)
-    return float((J[J > 0]*np.log2(J[J > 0]/free[J > 0])).sum())
+    J = np.asarray(joint, float)
+    J = J / J.sum()
+    free = J.sum(1, keepdims=True) * J.sum(0, keepdims=True)
+    return float((J[J > 0] * np.log2(J[J > 0] / free[J > 0])).sum())
 
 # %% ../nbs/03_oracles.ipynb #924a4aa2
 def n_flips(
-    q:int, # number of pairs of one kind
-    accuracy:float, # sensitivity or specificity
-)->int: # number of flips, eq. (4)
+    q: int,  # number of pairs of one kind
+    accuracy: float,  # sensitivity or specificity
+) -> int:  # number of flips, eq. (4)
     "$\\lfloor q(1-\\alpha)\\rfloor$, not fooled by floating point."
-    return math.floor(q*(1-accuracy) + 1e-9)
+    return math.floor(q * (1 - accuracy) + 1e-9)
 
 # %% ../nbs/03_oracles.ipynb #7df93f97
 def _draw_pairs(y, q, same, rng):
     "`q` distinct pairs of rows with equal (`same`) or different labels, uniformly."
-    y = np.unique(y, return_inverse=True)[1].ravel(); n, sizes = len(y), np.bincount(y)
-    total = int((sizes*(sizes-1)//2).sum()); total = total if same else n*(n-1)//2 - total
-    if q > total: raise ValueError(f"{q} pairs with {'equal' if same else 'different'} labels were asked for, but y has only {total}.")
-    if n*(n-1)//2 <= 200_000 or q > total//4:
-        i, j = np.triu_indices(n, 1); keep = np.flatnonzero((y[i] == y[j]) == same)
+    y = np.unique(y, return_inverse=True)[1].ravel()
+    n, sizes = len(y), np.bincount(y)
+    total = int((sizes * (sizes - 1) // 2).sum())
+    total = total if same else n * (n - 1) // 2 - total
+    if q > total:
+        raise ValueError(
+            f"{q} pairs with {'equal' if same else 'different'} labels were asked for, but y has only {total}."
+        )
+    if n * (n - 1) // 2 <= 200_000 or q > total // 4:
+        i, j = np.triu_indices(n, 1)
+        keep = np.flatnonzero((y[i] == y[j]) == same)
         keep = rng.choice(keep, q, replace=False)
         return np.c_[i[keep], j[keep]]
-    found, rows = {}, np.argsort(y, kind="stable"); first = np.cumsum(sizes) - sizes
+    found, rows = {}, np.argsort(y, kind="stable")
+    first = np.cumsum(sizes) - sizes
     while len(found) < q:
-        m = 2*(q - len(found)) + 16
+        m = 2 * (q - len(found)) + 16
         if same:
-            k = rng.choice(len(sizes), m, p=sizes*(sizes-1)/(sizes*(sizes-1.)).sum())
-            i, j = (rows[first[k] + (rng.random(m)*sizes[k]).astype(int)] for _ in range(2))
-        else: i, j = rng.integers(n, size=(2, m))
+            k = rng.choice(
+                len(sizes), m, p=sizes * (sizes - 1) / (sizes * (sizes - 1.0)).sum()
+            )
+            i, j = (
+                rows[first[k] + (rng.random(m) * sizes[k]).astype(int)] for _ in range(2)
+            )
+        else:
+            i, j = rng.integers(n, size=(2, m))
         ok = (i != j) & ((y[i] == y[j]) == same)
-        found.update(dict.fromkeys(zip(np.minimum(i, j)[ok].tolist(), np.maximum(i, j)[ok].tolist())))
+        found.update(
+            dict.fromkeys(zip(np.minimum(i, j)[ok].tolist(), np.maximum(i, j)[ok].tolist()))
+        )
     return np.array(list(found)[:q], dtype=np.int64).reshape(q, 2)
 
 # %% ../nbs/03_oracles.ipynb #f9c34043
 class ExpertPanel:
     "Several experts of different accuracy: the generator of paper 000, eq. (4)."
-    def __init__(self,
-        y, # the true labels
-        sensitivity=(.95, .85, .75, .65, .55), # chance of "same" when it is so, one for each expert
-        specificity=None, # chance of "different" when it is so; by default as sensitivity
-        *, random_state=None, # seed
+
+    def __init__(
+        self,
+        y,  # the true labels
+        sensitivity=(
+            0.95,
+            0.85,
+            0.75,
+            0.65,
+            0.55,
+        ),  # chance of "same" when it is so, one for each expert
+        specificity=None,  # chance of "different" when it is so; by default as sensitivity
+        *,
+        random_state=None,  # seed
     ):
         self.y, self.seed = np.asarray(y), _seed(random_state)
         self.sensitivity = np.atleast_1d(np.asarray(sensitivity, float))
-        self.specificity = self.sensitivity if specificity is None else np.atleast_1d(np.asarray(specificity, float))
-        if self.sensitivity.shape != self.specificity.shape: raise ValueError(f"{len(self.sensitivity)} sensitivities but {len(self.specificity)} specificities.")
-        for name, m in ((n, m) for n in ("sensitivity", "specificity") for m, v in enumerate(getattr(self, n)) if not 0 <= v <= 1):
-            raise ValueError(f"{name} of expert {m} is {getattr(self, name)[m]}: a chance of being right lies between 0 and 1.")
+        self.specificity = (
+            self.sensitivity
+            if specificity is None
+            else np.atleast_1d(np.asarray(specificity, float))
+        )
+        if self.sensitivity.shape != self.specificity.shape:
+            raise ValueError(
+                f"{len(self.sensitivity)} sensitivities but {len(self.specificity)} specificities."
+            )
+        for name, m in (
+            (n, m)
+            for n in ("sensitivity", "specificity")
+            for m, v in enumerate(getattr(self, n))
+            if not 0 <= v <= 1
+        ):
+            raise ValueError(
+                f"{name} of expert {m} is {getattr(self, name)[m]}: a chance of being right lies between 0 and 1."
+            )
         self.n_experts, self.n_samples = len(self.sensitivity), len(self.y)
 
-    def sample(self,
-        n=100, # pairs for each expert, half must and half cannot
-        common=True, # do all experts judge the same pairs?
-    )->Constraints: # `n*n_experts` answers with their `expert`
+    def sample(
+        self,
+        n=100,  # pairs for each expert, half must and half cannot
+        common=True,  # do all experts judge the same pairs?
+    ) -> Constraints:  # `n*n_experts` answers with their `expert`
         "Answers of every expert, with an exact number of mistakes."
-        if n < 0 or n % 2: raise ValueError(f"n={n} pairs: half of them are must-links, so n must be even.")
-        q, rng, out = n//2, np.random.default_rng(self.seed), []
+        if n < 0 or n % 2:
+            raise ValueError(
+                f"n={n} pairs: half of them are must-links, so n must be even."
+            )
+        q, rng, out = n // 2, np.random.default_rng(self.seed), []
         for m in range(self.n_experts):
-            if m == 0 or not common: pairs = np.r_[_draw_pairs(self.y, q, True, rng), _draw_pairs(self.y, q, False, rng)]
+            if m == 0 or not common:
+                pairs = np.r_[
+                    _draw_pairs(self.y, q, True, rng), _draw_pairs(self.y, q, False, rng)
+                ]
             value = np.repeat([1, -1], q)
             value[rng.choice(q, n_flips(q, self.sensitivity[m]), replace=False)] = -1
             value[q + rng.choice(q, n_flips(q, self.specificity[m]), replace=False)] = +1
@@ -235,45 +382,92 @@ class ExpertPanel:
     def expert(self, m, persistent=False):
         "Expert `m` as an oracle for pairs, whose mistakes are drawn, not counted."
         a, b = self.sensitivity[m], self.specificity[m]
-        return ConfusionOracle(self.y, [[b, 1-b], [1-a, a]], None, persistent=persistent, random_state=np.random.default_rng([self.seed, m]))
+        return ConfusionOracle(
+            self.y,
+            [[b, 1 - b], [1 - a, a]],
+            None,
+            persistent=persistent,
+            random_state=np.random.default_rng([self.seed, m]),
+        )
 
 # %% ../nbs/03_oracles.ipynb #ac54633d
 def _table(*rows):
-    T = np.array(rows); T.setflags(write=False)
+    T = np.array(rows)
+    T.setflags(write=False)
     return T
 
-PAIR_ORDER = ("different", "same") # order of rows and columns in confusion matrices of pairs
-TRIPLE_ORDER = ("none", "ab", "ac", "bc") # ... of triples; a further column, if there is one, means "unsure"
-BIRDSONG_PAIRS = _table((142.42, 6.50), (8.92, 37.15)) # thesis Table 3.8 (a)
-BIRDSONG_TRIPLES = _table((59.88, 3.46, 3.38, 3.62), (2.62, 14.73, .12, .62), (3.65, .31, 17.00, .38), (3.62, .31, .42, 15.88)) # 3.8 (b)
-FLOWER_PAIRS = _table((158.54, 4.54), (2.00, 29.92)) # 3.9 (a)
-FLOWER_TRIPLES = _table((75.88, 1.46, 1.73, 2.15), (.88, 14.12, .08, .15), (1.19, .12, 13.42, .15), (1.23, .08, .04, 17.31)) # 3.9 (b)
-_STUDY = {"birdsong": (BIRDSONG_PAIRS, BIRDSONG_TRIPLES), "flower": (FLOWER_PAIRS, FLOWER_TRIPLES)}
+
+PAIR_ORDER = (
+    "different",
+    "same",
+)  # order of rows and columns in confusion matrices of pairs
+TRIPLE_ORDER = (
+    "none",
+    "ab",
+    "ac",
+    "bc",
+)  # ... of triples; a further column, if there is one, means "unsure"
+BIRDSONG_PAIRS = _table((142.42, 6.50), (8.92, 37.15))  # thesis Table 3.8 (a)
+BIRDSONG_TRIPLES = _table(
+    (59.88, 3.46, 3.38, 3.62),
+    (2.62, 14.73, 0.12, 0.62),
+    (3.65, 0.31, 17.00, 0.38),
+    (3.62, 0.31, 0.42, 15.88),
+)  # 3.8 (b)
+FLOWER_PAIRS = _table((158.54, 4.54), (2.00, 29.92))  # 3.9 (a)
+FLOWER_TRIPLES = _table(
+    (75.88, 1.46, 1.73, 2.15),
+    (0.88, 14.12, 0.08, 0.15),
+    (1.19, 0.12, 13.42, 0.15),
+    (1.23, 0.08, 0.04, 17.31),
+)  # 3.9 (b)
+_STUDY = {
+    "birdsong": (BIRDSONG_PAIRS, BIRDSONG_TRIPLES),
+    "flower": (FLOWER_PAIRS, FLOWER_TRIPLES),
+}
 
 # %% ../nbs/03_oracles.ipynb #f6563a1c
 class ConfusionOracle(_Person):
     "A person who answers as a confusion matrix says (rows: truth, columns: answer; they need not sum to 1)."
-    def __init__(self,
-        y, # the true labels
-        pairs="flower", # "flower", "birdsong", 2×2 in `PAIR_ORDER`, or 2×3 with a column for "unsure"
-        triples="flower", # "flower", "birdsong", 4×4 in `TRIPLE_ORDER`, or 4×5; `None`: does not answer such questions
-        *, persistent=False, random_state=None,
+
+    def __init__(
+        self,
+        y,  # the true labels
+        pairs="flower",  # "flower", "birdsong", 2×2 in `PAIR_ORDER`, or 2×3 with a column for "unsure"
+        triples="flower",  # "flower", "birdsong", 4×4 in `TRIPLE_ORDER`, or 4×5; `None`: does not answer such questions
+        *,
+        persistent=False,
+        random_state=None,
     ):
         super().__init__(y, persistent, random_state)
-        self.tables = {k: self._rows(k + "s", T, size) for k, T, size in (("pair", pairs, 2), ("triple", triples, 4)) if T is not None}
+        self.tables = {
+            k: self._rows(k + "s", T, size)
+            for k, T, size in (("pair", pairs, 2), ("triple", triples, 4))
+            if T is not None
+        }
 
     @staticmethod
     def _rows(name, T, k):
         if isinstance(T, str):
-            if T not in _STUDY: raise ValueError(f"{name}={T!r}: known studies are {', '.join(_STUDY)}; or give the matrix.")
+            if T not in _STUDY:
+                raise ValueError(
+                    f"{name}={T!r}: known studies are {', '.join(_STUDY)}; or give the matrix."
+                )
             T = _STUDY[T][k > 2]
         T = np.asarray(T, float)
-        if T.shape not in ((k, k), (k, k+1)): raise ValueError(f"{name} must be {k}×{k}, or {k}×{k+1} with a column for 'unsure'; got shape {T.shape}.")
-        if not (np.isfinite(T).all() and (T >= 0).all() and (T.sum(1) > 0).all()): raise ValueError(f"{name}: every row needs counts or chances that are not negative, and one above 0.")
-        return T/T.sum(1, keepdims=True)
+        if T.shape not in ((k, k), (k, k + 1)):
+            raise ValueError(
+                f"{name} must be {k}×{k}, or {k}×{k + 1} with a column for 'unsure'; got shape {T.shape}."
+            )
+        if not (np.isfinite(T).all() and (T >= 0).all() and (T.sum(1) > 0).all()):
+            raise ValueError(
+                f"{name}: every row needs counts or chances that are not negative, and one above 0."
+            )
+        return T / T.sum(1, keepdims=True)
 
     def _say(self, q, rng):
-        if q.kind not in self.tables: raise ValueError(f"This person has no confusion matrix for a {q.kind}.")
+        if q.kind not in self.tables:
+            raise ValueError(f"This person has no confusion matrix for a {q.kind}.")
         order = (-1, 1, 0) if q.kind == "pair" else (*TRIPLE_ORDER, "unsure")
         P = self.tables[q.kind][order.index(true_answer(q, self.y))]
         return order[rng.choice(len(P), p=P)]
@@ -281,79 +475,127 @@ class ConfusionOracle(_Person):
 # %% ../nbs/03_oracles.ipynb #17d46e01
 _EVENTS = ("start", "answer", "undo", "note")
 
+
 def _check_event(e, n):
     "Why event `e`, after `n` answers that still stand, makes no sense; `None` if it does."
-    if not isinstance(e, dict) or e.get("event") not in _EVENTS: return f"not an event; expected an object with \"event\" one of {', '.join(_EVENTS)}"
+    if not isinstance(e, dict) or e.get("event") not in _EVENTS:
+        return f'not an event; expected an object with "event" one of {", ".join(_EVENTS)}'
     if e["event"] == "undo":
         k = e.get("n")
-        if type(k) is not int or not 1 <= k <= n: return f"undo of {k!r} answers, but {n} stand"
-    if e["event"] == "start" and type(e.get("seed")) not in (int, type(None)): return f"the seed {e.get('seed')!r} must be a whole number"
-    if e["event"] != "answer": return None
+        if type(k) is not int or not 1 <= k <= n:
+            return f"undo of {k!r} answers, but {n} stand"
+    if e["event"] == "start" and type(e.get("seed")) not in (int, type(None)):
+        return f"the seed {e.get('seed')!r} must be a whole number"
+    if e["event"] != "answer":
+        return None
     items, kind = e.get("items"), e.get("kind")
-    if (kind, len(items) if isinstance(items, list) else 0) not in (("pair", 2), ("triple", 3)): return "an answer needs \"kind\" pair with 2 items, or triple with 3"
-    if any(type(i) not in (int, str) for i in items) or len(set(items)) < len(items): return f"items {items} must be different ids (texts or whole numbers)"
-    try: (pair_answer if kind == "pair" else triple_answer)(e.get("answer"))
-    except ValueError as err: return str(err).rstrip(".")
-    if e.get("n") != n: return f"this is answer {e.get('n')!r} but {n} answers stand before it; a line is missing, doubled or out of place"
+    if (kind, len(items) if isinstance(items, list) else 0) not in (
+        ("pair", 2),
+        ("triple", 3),
+    ):
+        return 'an answer needs "kind" pair with 2 items, or triple with 3'
+    if any(type(i) not in (int, str) for i in items) or len(set(items)) < len(items):
+        return f"items {items} must be different ids (texts or whole numbers)"
+    try:
+        (pair_answer if kind == "pair" else triple_answer)(e.get("answer"))
+    except ValueError as err:
+        return str(err).rstrip(".")
+    if e.get("n") != n:
+        return f"this is answer {e.get('n')!r} but {n} answers stand before it; a line is missing, doubled or out of place"
 
 # %% ../nbs/03_oracles.ipynb #7c8f12a8
 def read_journal(
-    path, # a log
-)->tuple: # (events, number of good bytes)
+    path,  # a log
+) -> tuple:  # (events, number of good bytes)
     "Read and check a log. A cut-off last line is left out; other nonsense is an error with its line number."
     events, n, end = [], 0, 0
     *whole, tail = Path(path).read_bytes().split(b"\n")
     for number, line in enumerate([*whole, tail], 1):
         if line.strip():
-            try: e = json.loads(line); problem = _check_event(e, n)
+            try:
+                e = json.loads(line)
+                problem = _check_event(e, n)
             except (ValueError, RecursionError) as err:
-                if number > len(whole): break # no line end and not JSON: a write that was cut off
+                if number > len(whole):
+                    break  # no line end and not JSON: a write that was cut off
                 problem = f"not JSON ({err})"
-            if problem: raise ValueError(f"{path}, line {number}: {problem}. Repair or remove this line; the {len(events)} events before it are fine.")
+            if problem:
+                raise ValueError(
+                    f"{path}, line {number}: {problem}. Repair or remove this line; the {len(events)} events before it are fine."
+                )
             n += {"answer": 1, "undo": -(e.get("n") or 0)}.get(e["event"], 0)
             events.append({**e, "line": number})
         end += len(line) + (number <= len(whole))
     return events, end
 
+
 def standing_answers(
-    events, # as `read_journal` gives them
-)->list: # the "answer" events that were not undone
+    events,  # as `read_journal` gives them
+) -> list:  # the "answer" events that were not undone
     "The answers that still stand."
     out = []
     for e in events:
-        if e["event"] == "answer": out.append(e)
-        elif e["event"] == "undo": del out[len(out)-e["n"]:]
+        if e["event"] == "answer":
+            out.append(e)
+        elif e["event"] == "undo":
+            del out[len(out) - e["n"] :]
     return out
 
 # %% ../nbs/03_oracles.ipynb #9c788f22
-_OPEN = weakref.WeakValueDictionary() # path → the journal of this process that writes there
+_OPEN = (
+    weakref.WeakValueDictionary()
+)  # path → the journal of this process that writes there
+
 
 def _lock(fd, path):
-    if fcntl is None: return warnings.warn(f"{path}: this system has no file locks; do not open it twice.", stacklevel=3)
-    try: fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if fcntl is None:
+        return warnings.warn(
+            f"{path}: this system has no file locks; do not open it twice.", stacklevel=3
+        )
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as e:
         if e.errno in (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES):
-            raise RuntimeError(f"{path} is in use by another process (another kernel or another tab?). Close that session first, or give this one a log of its own.") from None
-        warnings.warn(f"{path}: its file system has no locks ({e}); do not open it twice.", stacklevel=3)
+            raise RuntimeError(
+                f"{path} is in use by another process (another kernel or another tab?). Close that session first, or give this one a log of its own."
+            ) from None
+        warnings.warn(
+            f"{path}: its file system has no locks ({e}); do not open it twice.",
+            stacklevel=3,
+        )
+
 
 def _recover(fd, path):
     "The events of a log; a last line that was cut off is removed from it."
     events, end = read_journal(path)
     lost = os.fstat(fd).st_size - end
     if lost:
-        warnings.warn(f"{path}: the last line was cut off while it was written ({lost} bytes) and is dropped. It was never acknowledged.", stacklevel=3)
+        warnings.warn(
+            f"{path}: the last line was cut off while it was written ({lost} bytes) and is dropped. It was never acknowledged.",
+            stacklevel=3,
+        )
         os.ftruncate(fd, end)
-    if end and Path(path).read_bytes()[end-1:end] != b"\n": os.write(fd, b"\n")
-    if not end and fcntl: # a new file: its name, too, must reach the disk
-        folder = os.open(Path(path).resolve().parent, os.O_RDONLY); os.fsync(folder); os.close(folder)
+    if end and Path(path).read_bytes()[end - 1 : end] != b"\n":
+        os.write(fd, b"\n")
+    if not end and fcntl:  # a new file: its name, too, must reach the disk
+        folder = os.open(Path(path).resolve().parent, os.O_RDONLY)
+        os.fsync(folder)
+        os.close(folder)
     return events
+
 
 def _write_line(fd, event):
     "Append one line and wait for the disk; after a failure the log is as before."
-    line, end = (json.dumps(event, ensure_ascii=False, allow_nan=False) + "\n").encode("utf-8", "surrogatepass"), os.fstat(fd).st_size
+    line, end = (
+        (json.dumps(event, ensure_ascii=False, allow_nan=False) + "\n").encode(
+            "utf-8", "surrogatepass"
+        ),
+        os.fstat(fd).st_size,
+    )
     try:
         todo = memoryview(line)
-        while todo: todo = todo[os.write(fd, todo):]
+        while todo:
+            todo = todo[os.write(fd, todo) :]
         os.fsync(fd)
     except BaseException:
         os.ftruncate(fd, end)
@@ -362,119 +604,206 @@ def _write_line(fd, event):
 # %% ../nbs/03_oracles.ipynb #d1ed3683
 class Journal:
     "A log of answers: one JSON line for each event, on the disk before it is acknowledged."
-    def __init__(self,
-        path, # the log; made if it is not there
-        annotator:str="", # who answers
+
+    def __init__(
+        self,
+        path,  # the log; made if it is not there
+        annotator: str = "",  # who answers
     ):
-        self.path, self.annotator, self._pid, self._mutex = Path(path), annotator, os.getpid(), threading.Lock()
+        self.path, self.annotator, self._pid, self._mutex = (
+            Path(path),
+            annotator,
+            os.getpid(),
+            threading.Lock(),
+        )
         older = _OPEN.get(os.path.realpath(path))
-        if older is not None: older.close()
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
+        if older is not None:
+            older.close()
+        fd = os.open(
+            self.path,
+            os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0),
+            0o644,
+        )
         self._fd, self._close = fd, weakref.finalize(self, os.close, fd)
-        try: _lock(fd, self.path); self.events = _recover(fd, self.path)
-        except BaseException: self.close(); raise
-        self.n, self._line = len(standing_answers(self.events)), self.path.read_bytes().count(b"\n")
+        try:
+            _lock(fd, self.path)
+            self.events = _recover(fd, self.path)
+        except BaseException:
+            self.close()
+            raise
+        self.n, self._line = (
+            len(standing_answers(self.events)),
+            self.path.read_bytes().count(b"\n"),
+        )
         _OPEN[os.path.realpath(path)] = self
 
     def append(self, event, **fields):
         "Write one event and return it; when this returns, it is on the disk."
-        e = {"event": event, **fields, "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"), "annotator": self.annotator, "version": csc_nb.__version__}
+        e = {
+            "event": event,
+            **fields,
+            "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+            "annotator": self.annotator,
+            "version": csc_nb.__version__,
+        }
         with self._mutex:
-            if not self._close.alive: raise ValueError(f"{self.path} is closed, or was opened again by a later Journal. Start the learner again with journal={str(self.path)!r}: it resumes.")
-            if os.getpid() != self._pid: raise RuntimeError(f"{self.path} belongs to process {self._pid}; a forked process cannot write to it.")
+            if not self._close.alive:
+                raise ValueError(
+                    f"{self.path} is closed, or was opened again by a later Journal. Start the learner again with journal={str(self.path)!r}: it resumes."
+                )
+            if os.getpid() != self._pid:
+                raise RuntimeError(
+                    f"{self.path} belongs to process {self._pid}; a forked process cannot write to it."
+                )
             problem = _check_event(e, self.n)
-            if problem: raise ValueError(f"{self.path}: {problem}.")
+            if problem:
+                raise ValueError(f"{self.path}: {problem}.")
             _write_line(self._fd, e)
             self.n += {"answer": 1, "undo": -fields.get("n", 0)}.get(event, 0)
-            self._line += 1; self.events.append({**e, "line": self._line})
+            self._line += 1
+            self.events.append({**e, "line": self._line})
         return e
 
-    def close(self): self._close()
-    def __enter__(self): return self
-    def __exit__(self, *_): self.close()
-    def __repr__(self): return f"Journal({str(self.path)!r}): {self.n} answers"
+    def close(self):
+        self._close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __repr__(self):
+        return f"Journal({str(self.path)!r}): {self.n} answers"
 
 # %% ../nbs/03_oracles.ipynb #c5cff368
 def _from_events(events, sample_id=None):
     "(question, answer) of the answers that stand, in row numbers."
     rows = None if sample_id is None else {_plain(i): r for r, i in enumerate(sample_id)}
     for e in standing_answers(events):
-        try: items = [i if rows is None else rows[i] for i in e["items"]]
-        except KeyError as err: raise ValueError(f"Line {e.get('line')}: item {err} is not in sample_id.") from None
-        if rows is None and any(type(i) is str for i in items): raise ValueError(f"Line {e.get('line')}: items {items} are ids; give sample_id to say which rows they are.")
-        yield {"pair": Pair, "triple": Triple}[e["kind"]](*items, number=e["n"]), e["answer"]
+        try:
+            items = [i if rows is None else rows[i] for i in e["items"]]
+        except KeyError as err:
+            raise ValueError(
+                f"Line {e.get('line')}: item {err} is not in sample_id."
+            ) from None
+        if rows is None and any(type(i) is str for i in items):
+            raise ValueError(
+                f"Line {e.get('line')}: items {items} are ids; give sample_id to say which rows they are."
+            )
+        yield (
+            {"pair": Pair, "triple": Triple}[e["kind"]](*items, number=e["n"]),
+            e["answer"],
+        )
+
 
 def _plain(i):
     "An id as JSON keeps it: a whole number or a text."
-    if isinstance(i, np.generic): i = i.item()
+    if isinstance(i, np.generic):
+        i = i.item()
     return i if type(i) in (int, str) else str(i)
 
 # %% ../nbs/03_oracles.ipynb #e97d5f83
 class ReplayOracle:
     "Answers again what a log answers; an answered question may come in another order, or turned around."
-    def __init__(self,
-        log, # a path, a `Journal`, or a list of (question, answer)
-        *, sample_id=None, # the id of each row, if the log holds ids
-        missing="stop", # a question not in the log: "stop", "unsure" or "raise"
+
+    def __init__(
+        self,
+        log,  # a path, a `Journal`, or a list of (question, answer)
+        *,
+        sample_id=None,  # the id of each row, if the log holds ids
+        missing="stop",  # a question not in the log: "stop", "unsure" or "raise"
     ):
-        if missing not in ("stop", "unsure", "raise"): raise ValueError(f"missing={missing!r}; expected 'stop', 'unsure' or 'raise'.")
+        if missing not in ("stop", "unsure", "raise"):
+            raise ValueError(f"missing={missing!r}; expected 'stop', 'unsure' or 'raise'.")
         self.missing, self.known, self.asked = missing, {}, {}
-        if isinstance(log, (str, os.PathLike)): log = _from_events(read_journal(log)[0], sample_id)
-        elif isinstance(log, Journal): log = _from_events(log.events, sample_id)
+        if isinstance(log, (str, os.PathLike)):
+            log = _from_events(read_journal(log)[0], sample_id)
+        elif isinstance(log, Journal):
+            log = _from_events(log.events, sample_id)
         for k, (q, answer) in enumerate(log):
-            self.known.setdefault((q.kind, *sorted(q.items)), []).append((k if q.number is None else q.number, q, q.answer(answer)))
+            self.known.setdefault((q.kind, *sorted(q.items)), []).append(
+                (k if q.number is None else q.number, q, q.answer(answer))
+            )
 
     def __call__(self, q):
         "The recorded answer to `q`; the second time the second one, if there is one."
-        key = (q.kind, *sorted(q.items)); found = self.known.get(key)
-        if found is None: return self._unknown(q)
-        turn = [k for k, f in enumerate(found) if f[0] == q.number] or [min(self.asked.get(key, -1) + 1, len(found) - 1)]
-        self.asked[key] = turn[0]; _, r, said = found[turn[0]]
+        key = (q.kind, *sorted(q.items))
+        found = self.known.get(key)
+        if found is None:
+            return self._unknown(q)
+        turn = [k for k, f in enumerate(found) if f[0] == q.number] or [
+            min(self.asked.get(key, -1) + 1, len(found) - 1)
+        ]
+        self.asked[key] = turn[0]
+        _, r, said = found[turn[0]]
         return said if q.kind == "pair" else _translate(said, r.items, q.items)
 
     def _unknown(self, q):
-        if self.missing == "raise": raise LookupError(f"{q} is not in the log ({len(self.known)} questions).")
-        if self.missing == "unsure": return q.answer("unsure")
+        if self.missing == "raise":
+            raise LookupError(f"{q} is not in the log ({len(self.known)} questions).")
+        if self.missing == "unsure":
+            return q.answer("unsure")
         left = len(self.known) - len(self.asked)
-        if left: warnings.warn(f"The learner asks {q}, which the log does not hold; {left} of its {len(self.known)} questions were not asked. Other data, another seed or another learner?", stacklevel=3)
+        if left:
+            warnings.warn(
+                f"The learner asks {q}, which the log does not hold; {left} of its {len(self.known)} questions were not asked. Other data, another seed or another learner?",
+                stacklevel=3,
+            )
 
 # %% ../nbs/03_oracles.ipynb #99cfa294
 class Dialogue:
     "A generator of questions together with the answers it was given."
-    def __init__(self,
-        make, # gives a fresh generator; each must ask the same when told the same
-        answers=(), # (question, answer) given earlier
+
+    def __init__(
+        self,
+        make,  # gives a fresh generator; each must ask the same when told the same
+        answers=(),  # (question, answer) given earlier
     ):
-        self.make, self.answers, self.pending, self.live, self.result = make, list(answers), None, False, None
+        self.make, self.answers, self.pending, self.live, self.result = (
+            make,
+            list(answers),
+            None,
+            False,
+            None,
+        )
 
     def ask(self):
         "The pending question, the same until it is answered; `None` at the end."
-        if not self.live: self._replay()
+        if not self.live:
+            self._replay()
         return self.pending
 
     def tell(self, answer):
         "Answer the pending question."
         self.answers.append((self.ask(), answer))
-        self.live = False # and stays so if the algorithm fails or is interrupted: then the next `ask` replays
+        self.live = False  # and stays so if the algorithm fails or is interrupted: then the next `ask` replays
         self._advance(answer, len(self.answers))
         self.live = True
 
     def undo(self, n=1):
         "Forget the last `n` answers."
-        del self.answers[len(self.answers)-n:]
+        del self.answers[len(self.answers) - n :]
         self._replay()
 
     def _advance(self, answer, number):
-        try: q = self.gen.send(answer)
-        except StopIteration as end: self.pending, self.result = None, end.value; return
-        if not isinstance(q, _Query): raise TypeError(f"A learner yields Pair or Triple questions; got {q!r}.")
+        try:
+            q = self.gen.send(answer)
+        except StopIteration as end:
+            self.pending, self.result = None, end.value
+            return
+        if not isinstance(q, _Query):
+            raise TypeError(f"A learner yields Pair or Triple questions; got {q!r}.")
         self.pending = replace(q, number=number)
 
     def _replay(self):
         self.live, self.gen, self.result = False, self.make(), None
         self._advance(None, 0)
         for k, (q, answer) in enumerate(self.answers, 1):
-            if self.pending != q: raise RuntimeError(f"Replay went another way: answer {k} is about {q}, but now {self.pending} is asked. A learner may use only X, rng and the answers.")
+            if self.pending != q:
+                raise RuntimeError(
+                    f"Replay went another way: answer {k} is about {q}, but now {self.pending} is asked. A learner may use only X, rng and the answers."
+                )
             self._advance(answer, k)
         self.live = True
 
@@ -482,147 +811,258 @@ class Dialogue:
 def _side_information(learner, kind, make, drop=None):
     "The answers to one kind of question as `Constraints` or `Triplets`."
     qa = [(q.items, q.word(a)) for q, a in learner.answers_ if q.kind == kind and a != drop]
-    rows = np.array([i for i, _ in qa], dtype=np.int64).reshape(-1, 2 if kind == "pair" else 3)
+    rows = np.array([i for i, _ in qa], dtype=np.int64).reshape(
+        -1, 2 if kind == "pair" else 3
+    )
     return make(*rows.T, [a for _, a in qa], ids=learner._ids, n_samples=len(learner._X))
 
 # %% ../nbs/03_oracles.ipynb #3c732990
 class _Readable(ConstrainedClusterer):
     "What can be read off an active learner at any moment."
-    def __sklearn_is_fitted__(self): return hasattr(self, "_talk")
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "_talk")
+
     def _publish(self, labels):
         "Make `labels` (or a function that gives them) the best clustering so far."
         if not callable(labels):
             labels = np.array(labels, dtype=np.int64)
-            if labels.shape != (len(self._X),): raise ValueError(f"{type(self).__name__} published labels of shape {labels.shape} for {len(self._X)} rows.")
+            if labels.shape != (len(self._X),):
+                raise ValueError(
+                    f"{type(self).__name__} published labels of shape {labels.shape} for {len(self._X)} rows."
+                )
         self._labels = labels
+
     @property
     def labels_(self):
         "The best clustering so far."
         check_is_fitted(self)
-        if callable(self._labels): self._publish(self._labels())
+        if callable(self._labels):
+            self._publish(self._labels())
         return self._labels
+
     @property
-    def n_clusters_(self): return len(np.unique(self.labels_))
+    def n_clusters_(self):
+        return len(np.unique(self.labels_))
+
     @property
     def answers_(self):
         "(question, answer) so far, a list."
         check_is_fitted(self)
         return list(self._talk.answers)
+
     @property
-    def n_queries_(self): return len(self.answers_)
+    def n_queries_(self):
+        return len(self.answers_)
+
     @property
-    def constraints_(self): return _side_information(self, "pair", Constraints)
+    def constraints_(self):
+        return _side_information(self, "pair", Constraints)
+
     @property
-    def triplets_(self): return _side_information(self, "triple", Triplets, drop="unsure")
+    def triplets_(self):
+        return _side_information(self, "triple", Triplets, drop="unsure")
+
     def __getstate__(self):
-        if hasattr(self, "_talk"): self.labels_
+        if hasattr(self, "_talk"):
+            self.labels_
         state = dict(super().__getstate__())
-        if "_talk" in state: state.update(_talk=self.answers_, _journal=None, _owns=False, _callback=None)
+        if "_talk" in state:
+            state.update(_talk=self.answers_, _journal=None, _owns=False, _callback=None)
         return state
+
     def __setstate__(self, state):
         super().__setstate__(state)
-        if hasattr(self, "_talk"): self._talk = Dialogue(self._make, self._talk)
+        if hasattr(self, "_talk"):
+            self._talk = Dialogue(self._make, self._talk)
 
 # %% ../nbs/03_oracles.ipynb #549a1cdb
 def _row_ids(X, sample_id):
     "Ids of the rows: given, or the index of a data frame, or `None`."
-    if sample_id is None and hasattr(X, "iloc"): sample_id = X.index
-    if sample_id is None: return None
+    if sample_id is None and hasattr(X, "iloc"):
+        sample_id = X.index
+    if sample_id is None:
+        return None
     ids, seen = np.asarray(sample_id), set()
     for i in map(_plain, ids):
-        if i in seen: raise ValueError(f"Sample id {i!r} occurs twice; a log could not tell the rows apart.")
+        if i in seen:
+            raise ValueError(
+                f"Sample id {i!r} occurs twice; a log could not tell the rows apart."
+            )
         seen.add(i)
     return ids
 
+
 def _header(learner):
     "What a journal's answers depend on, besides the seed."
-    text = lambda v: getattr(v, "__qualname__", None) or re.sub(" at 0x[0-9a-f]+", "", repr(v))
-    params = {k: text(v) for k, v in sorted(learner.get_params(deep=False).items()) if k not in ("random_state", "n_jobs", "verbose")}
-    X = np.ascontiguousarray(learner._X, dtype=np.float32) # single precision: another machine may differ in the last bits
+    text = lambda v: (
+        getattr(v, "__qualname__", None) or re.sub(" at 0x[0-9a-f]+", "", repr(v))
+    )
+    params = {
+        k: text(v)
+        for k, v in sorted(learner.get_params(deep=False).items())
+        if k not in ("random_state", "n_jobs", "verbose")
+    }
+    X = np.ascontiguousarray(
+        learner._X, dtype=np.float32
+    )  # single precision: another machine may differ in the last bits
     data = hashlib.blake2b(X.tobytes(), digest_size=8)
-    if learner._ids is not None: data.update(json.dumps([_plain(i) for i in learner._ids]).encode("utf-8", "surrogatepass"))
-    return dict(learner=type(learner).__name__, params=params, n_samples=len(X), data=data.hexdigest())
+    if learner._ids is not None:
+        data.update(
+            json.dumps([_plain(i) for i in learner._ids]).encode("utf-8", "surrogatepass")
+        )
+    return dict(
+        learner=type(learner).__name__,
+        params=params,
+        n_samples=len(X),
+        data=data.hexdigest(),
+    )
 
 # %% ../nbs/03_oracles.ipynb #0df124c0
 def _open_session(learner, journal):
     "Begin a journal, or compare it with the learner; returns the seed."
     state = getattr(learner, "random_state", None)
-    if journal is None: return _seed(state)
-    head, old = _header(learner), next((e for e in journal.events if e["event"] == "start"), None)
-    if old is None: return journal.append("start", **head, seed=_seed(state))["seed"]
-    if isinstance(state, (int, np.integer)): head["seed"] = int(state)
-    names = dict(n_samples="another number of rows", data="other data (values or ids)", learner="another learner", params="other parameters", seed="another seed")
+    if journal is None:
+        return _seed(state)
+    head, old = (
+        _header(learner),
+        next((e for e in journal.events if e["event"] == "start"), None),
+    )
+    if old is None:
+        return journal.append("start", **head, seed=_seed(state))["seed"]
+    if isinstance(state, (int, np.integer)):
+        head["seed"] = int(state)
+    names = dict(
+        n_samples="another number of rows",
+        data="other data (values or ids)",
+        learner="another learner",
+        params="other parameters",
+        seed="another seed",
+    )
     for k in ("n_samples", "data", "learner", "params", "seed"):
         if k in head and old.get(k) != head[k]:
-            raise ValueError(f"{journal.path} was begun with {names[k]}: {old.get(k)}, now {head[k]}. Resume with what it was begun with, or start a new log.")
+            raise ValueError(
+                f"{journal.path} was begun with {names[k]}: {old.get(k)}, now {head[k]}. Resume with what it was begun with, or start a new log."
+            )
     return _seed(state) if old.get("seed") is None else old["seed"]
+
 
 def _resume(learner, journal):
     "Tell a learner the answers of its journal that stand."
     ids = None if learner._ids is None else [_plain(i) for i in learner._ids]
-    for e, (q, answer) in zip(standing_answers(journal.events), _from_events(journal.events, ids)):
+    for e, (q, answer) in zip(
+        standing_answers(journal.events), _from_events(journal.events, ids)
+    ):
         if learner.ask() != q:
-            raise ValueError(f"{journal.path}, line {e.get('line')}: the log answers {q}, but the learner asks {learner.ask()}. "
-                             f"The log was written by version {e.get('version')}, this is {csc_nb.__version__}.")
-        learner._talk.tell(q.answer(answer)); learner._remember()
+            raise ValueError(
+                f"{journal.path}, line {e.get('line')}: the log answers {q}, but the learner asks {learner.ask()}. "
+                f"The log was written by version {e.get('version')}, this is {csc_nb.__version__}."
+            )
+        learner._talk.tell(q.answer(answer))
+        learner._remember()
 
 # %% ../nbs/03_oracles.ipynb #5d57cf97
-_KEPT = ("n_features_in_", "feature_names_in_", "seed_", "history_") # what a replay does not clear
+_KEPT = (
+    "n_features_in_",
+    "feature_names_in_",
+    "seed_",
+    "history_",
+)  # what a replay does not clear
+
 
 class _Session(_Readable):
     "Start, resume, log."
+
     def start(self, X, sample_id=None, *, journal=None, callback=None):
         "Begin, or resume the answers of `journal` (a path or a `Journal`)."
         self.close()
         ids = _row_ids(X, sample_id)
         X = self._validate_X(X, copy=True)
-        if isinstance(X, np.ndarray): X.flags.writeable = False
-        if ids is not None and len(ids) != len(X): raise ValueError(f"{len(ids)} sample ids but X has {len(X)} rows.")
+        if isinstance(X, np.ndarray):
+            X.flags.writeable = False
+        if ids is not None and len(ids) != len(X):
+            raise ValueError(f"{len(ids)} sample ids but X has {len(X)} rows.")
         self._X, self._ids, self._callback, self.history_ = X, ids, callback, []
         self._owns = journal is not None and not isinstance(journal, Journal)
         self._journal = Journal(journal) if self._owns else journal
         try:
             self.seed_ = _open_session(self, self._journal)
-            self._talk = Dialogue(self._make); self._talk.ask(); self._remember()
-            if self._journal is not None: _resume(self, self._journal)
-        except BaseException: self.close(); raise
+            self._talk = Dialogue(self._make)
+            self._talk.ask()
+            self._remember()
+            if self._journal is not None:
+                _resume(self, self._journal)
+        except BaseException:
+            self.close()
+            raise
         return self
 
     def _make(self):
         "A fresh generator, and nothing left of an older one."
-        for k in [k for k in vars(self) if k[-1] == "_" != k[0] and k not in _KEPT]: delattr(self, k)
+        for k in [k for k in vars(self) if k[-1] == "_" != k[0] and k not in _KEPT]:
+            delattr(self, k)
         self._publish(np.zeros(len(self._X)))
         return self._queries(self._X, np.random.default_rng(self.seed_))
 
     def _remember(self):
-        if self._talk.result is not None: self._publish(self._talk.result)
-        if self._callback is not None: self.history_.append(self._callback(self))
+        if self._talk.result is not None:
+            self._publish(self._talk.result)
+        if self._callback is not None:
+            self.history_.append(self._callback(self))
 
     def close(self):
         "Release the journal, if `start` or `fit` opened it; the answers stay readable."
-        if getattr(self, "_owns", False): self._journal.close()
+        if getattr(self, "_owns", False):
+            self._journal.close()
 
 # %% ../nbs/03_oracles.ipynb #a1a26ce2
 def _check_answer(pending, q, answer):
     "The answer in one form, if `q` is the pending question."
-    if pending is None: raise ValueError(f"{q} is not pending: the learner has no question left.")
+    if pending is None:
+        raise ValueError(f"{q} is not pending: the learner has no question left.")
     if q != pending or getattr(q, "number", None) not in (None, pending.number):
-        raise ValueError(f"Stale question {getattr(q, 'id', q)}: the pending one is {pending.id}. Call ask() and answer what it returns.")
+        raise ValueError(
+            f"Stale question {getattr(q, 'id', q)}: the pending one is {pending.id}. Call ask() and answer what it returns."
+        )
     return pending.answer(answer)
+
 
 def _log_answer(learner, q, value, seconds, shown, how=None):
     "Write an answer to the learner's journal, if it has one."
-    if learner._journal is None: return
-    name = lambda items: [int(i) if learner._ids is None else _plain(learner._ids[i]) for i in items]
+    if learner._journal is None:
+        return
+    name = lambda items: [
+        int(i) if learner._ids is None else _plain(learner._ids[i]) for i in items
+    ]
     shown = q.items if shown is None else tuple(shown)
-    if sorted(shown) != sorted(q.items): raise ValueError(f"shown={shown} are not the rows of {q}.")
-    learner._journal.append("answer", n=q.number, query=q.id, kind=q.kind, items=name(q.items), shown=name(shown), answer=q.word(value), seconds=seconds, seed=learner.seed_, **({"how": how} if how else {}))
+    if sorted(shown) != sorted(q.items):
+        raise ValueError(f"shown={shown} are not the rows of {q}.")
+    learner._journal.append(
+        "answer",
+        n=q.number,
+        query=q.id,
+        kind=q.kind,
+        items=name(q.items),
+        shown=name(shown),
+        answer=q.word(value),
+        seconds=seconds,
+        seed=learner.seed_,
+        **({"how": how} if how else {}),
+    )
 
 # %% ../nbs/03_oracles.ipynb #5a8e739b
 class ActiveLearner(_Session):
     "Base of the active learners: a subclass writes the generator `_queries(self, X, rng)`."
+
     side_information = ("questions",)
-    __metadata_request__fit = {"constraints": UNUSED, "oracle": True, "budget": True, "sample_id": True, "journal": True, "callback": True}
+    __metadata_request__fit = {
+        "constraints": UNUSED,
+        "oracle": True,
+        "budget": True,
+        "sample_id": True,
+        "journal": True,
+        "callback": True,
+    }
 
     def ask(self):
         "The pending question, the same until it is answered; `None` when there is none left."
@@ -633,75 +1073,115 @@ class ActiveLearner(_Session):
         "Answer the pending question `q`; when this returns, the answer is in the journal (`how`: a word on where it came from)."
         value = _check_answer(self.ask(), q, answer)
         _log_answer(self, self.ask(), value, seconds, shown, how)
-        self._talk.tell(value); self._remember()
+        self._talk.tell(value)
+        self._remember()
         return self
 
     def undo(self, n=1):
         "Take back the last `n` answers."
-        if not 0 <= n <= self.n_queries_: raise ValueError(f"Cannot undo {n} answers; there are {self.n_queries_}.")
-        if n == 0: return self
-        if self._journal is not None: self._journal.append("undo", n=int(n), seed=self.seed_)
-        self._talk.undo(n); del self.history_[self.n_queries_+1:]
+        if not 0 <= n <= self.n_queries_:
+            raise ValueError(f"Cannot undo {n} answers; there are {self.n_queries_}.")
+        if n == 0:
+            return self
+        if self._journal is not None:
+            self._journal.append("undo", n=int(n), seed=self.seed_)
+        self._talk.undo(n)
+        del self.history_[self.n_queries_ + 1 :]
         return self
 
     def relabel(self, k, answer):
         "Change answer `k` (from 0) and replay; later answers are kept where the same question comes again."
         return _relabel(self, k, answer)
 
-    def fit(self, X, y=None, *, oracle=None, budget=100, sample_id=None, journal=None, callback=None):
+    def fit(
+        self,
+        X,
+        y=None,
+        *,
+        oracle=None,
+        budget=100,
+        sample_id=None,
+        journal=None,
+        callback=None,
+    ):
         "Ask `oracle` at most `budget` questions (`None`: all); without an oracle, the starting clustering."
-        if budget is not None and budget < 0: raise ValueError(f"budget={budget}: the number of questions cannot be negative.")
+        if budget is not None and budget < 0:
+            raise ValueError(
+                f"budget={budget}: the number of questions cannot be negative."
+            )
         self.start(X, sample_id, journal=journal, callback=callback)
-        try: return drive(self, oracle, budget)
-        finally: self.close()
+        try:
+            return drive(self, oracle, budget)
+        finally:
+            self.close()
 
 # %% ../nbs/03_oracles.ipynb #cff759f5
 def drive(
-    learner, # a started `ActiveLearner`
-    oracle, # called with each question; `None` as an answer means that it has left
-    budget=None, # answers in all, those of a resumed journal included
+    learner,  # a started `ActiveLearner`
+    oracle,  # called with each question; `None` as an answer means that it has left
+    budget=None,  # answers in all, those of a resumed journal included
 ):
     "Let an oracle answer a learner's questions."
     n = getattr(oracle, "n_samples", None)
-    if n not in (None, len(learner._X)): raise ValueError(f"The oracle knows {n} rows but X has {len(learner._X)}. Give it the labels of these rows, as in NoisyOracle(y[train]).")
+    if n not in (None, len(learner._X)):
+        raise ValueError(
+            f"The oracle knows {n} rows but X has {len(learner._X)}. Give it the labels of these rows, as in NoisyOracle(y[train])."
+        )
     while oracle is not None and (budget is None or learner.n_queries_ < budget):
         q = learner.ask()
         answer = None if q is None else oracle(q)
-        if answer is None: break
+        if answer is None:
+            break
         learner.tell(q, answer)
     return learner
+
 
 def _relabel(learner, k, answer):
     "Undo back to answer `k`, change it, then tell again what is asked again."
     old = learner.answers_
-    if not 0 <= k < len(old): raise ValueError(f"There is no answer {k}; there are {len(old)}, counted from 0.")
+    if not 0 <= k < len(old):
+        raise ValueError(f"There is no answer {k}; there are {len(old)}, counted from 0.")
     answer, later = old[k][0].answer(answer), {}
-    for q, a in old[k+1:]: later.setdefault(q, []).append(a)
-    learner.undo(len(old) - k); learner.tell(learner.ask(), answer)
-    while later.get(learner.ask()): learner.tell(learner.ask(), later[learner.ask()].pop(0))
+    for q, a in old[k + 1 :]:
+        later.setdefault(q, []).append(a)
+    learner.undo(len(old) - k)
+    learner.tell(learner.ask(), answer)
+    while later.get(learner.ask()):
+        learner.tell(learner.ask(), later[learner.ask()].pop(0))
     return learner
 
 # %% ../nbs/03_oracles.ipynb #8639e41b
 class RandomPairLearner(ActiveLearner):
     "Random pairs and k-means on the groups they join: a learner to learn from, which believes every answer."
-    def __init__(self, n_clusters=8, *, random_state=None): self.n_clusters, self.random_state = n_clusters, random_state
+
+    def __init__(self, n_clusters=8, *, random_state=None):
+        self.n_clusters, self.random_state = n_clusters, random_state
 
     def _queries(self, X, rng):
         n, K, asked = len(X), self._check_n_clusters(len(X)), set()
         group, seed = np.arange(n), int(rng.integers(2**31))
         self._publish(_cluster_groups(X, group, K, seed))
-        while len(asked) < n*(n-1)//2:
+        while len(asked) < n * (n - 1) // 2:
             a, b = sorted(rng.choice(n, 2, replace=False).tolist())
-            if (a, b) in asked: continue
+            if (a, b) in asked:
+                continue
             asked.add((a, b))
-            if group[a] == group[b]: continue # follows from earlier answers
+            if group[a] == group[b]:
+                continue  # follows from earlier answers
             answer = yield Pair(a, b)
             if answer == 1:
                 group[group == group[b]] = group[a]
                 self._publish(_cluster_groups(X, group, K, seed))
 
+
 def _cluster_groups(X, group, K, seed):
     "k-means on the means of the groups, each as heavy as it is large."
     _, g, size = np.unique(group, return_inverse=True, return_counts=True)
-    M = np.zeros((len(size), X.shape[1])); np.add.at(M, g, X); M /= size[:, None]
-    return KMeans(min(K, len(size)), n_init=3, random_state=seed).fit(M, sample_weight=size).labels_[g]
+    M = np.zeros((len(size), X.shape[1]))
+    np.add.at(M, g, X)
+    M /= size[:, None]
+    return (
+        KMeans(min(K, len(size)), n_init=3, random_state=seed)
+        .fit(M, sample_weight=size)
+        .labels_[g]
+    )

@@ -22,139 +22,214 @@ __all__ = ['STYLE', 'PALETTE', 'MARKERS', 'GREY', 'LINKS', 'LINK_NAMES', 'few_sh
 
 # %% ../nbs/08_plotting.ipynb #befd3271
 STYLE = {
-    "figure.figsize": (5, 3.5), "figure.dpi": 100, "savefig.dpi": 100, "figure.constrained_layout.use": True,
-    "font.size": 9, "axes.titlesize": 10, "axes.titlelocation": "left", "axes.labelsize": 9,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#666666", "axes.linewidth": .8,
-    "xtick.color": "#444444", "ytick.color": "#444444", "xtick.labelsize": 8, "ytick.labelsize": 8,
-    "legend.frameon": False, "legend.fontsize": 8, "lines.linewidth": 1.6, "image.cmap": "cividis",
+    "figure.figsize": (5, 3.5),
+    "figure.dpi": 100,
+    "savefig.dpi": 100,
+    "figure.constrained_layout.use": True,
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#666666",
+    "axes.linewidth": 0.8,
+    "xtick.color": "#444444",
+    "ytick.color": "#444444",
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "lines.linewidth": 1.6,
+    "image.cmap": "cividis",
 }
 
 # %% ../nbs/08_plotting.ipynb #2e0871fc
 def few_shades(
-    png:bytes, # picture as PNG
-    colours:int=128, # shades kept, at most 256
-)->bytes: # PNG
+    png: bytes,  # picture as PNG
+    colours: int = 128,  # shades kept, at most 256
+) -> bytes:  # PNG
     "The same picture with few shades, as a palette PNG; the original when that is smaller."
     from PIL import Image
+
     out = io.BytesIO()
-    Image.open(io.BytesIO(png)).convert("RGB").quantize(colours, kmeans=2, dither=Image.Dither.NONE).save(out, "PNG", optimize=True)
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(
+        colours, kmeans=2, dither=Image.Dither.NONE
+    ).save(out, "PNG", optimize=True)
     return min(png, out.getvalue(), key=len)
+
 
 def _small_inline():
     "Inside a notebook kernel, store shown figures with few shades."
     ip = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if not hasattr(ip, "kernel") or "inline" not in mpl.get_backend(): return
-    import matplotlib_inline.backend_inline # now, since its set-up would replace our formatter later
+    if not hasattr(ip, "kernel") or "inline" not in mpl.get_backend():
+        return
+    import matplotlib_inline.backend_inline  # now, since its set-up would replace our formatter later
     from IPython.core.pylabtools import print_figure
+
     def show(fig):
         png = print_figure(fig, "png")
         return png and base64.b64encode(few_shades(png)).decode()
+
     ip.display_formatter.formatters["image/png"].for_type(Figure, show)
 
 # %% ../nbs/08_plotting.ipynb #8bea8979
 class use_style:
     "Switch the house style on; as `with use_style():` only for the block."
-    def __init__(self,
-        **rc, # further matplotlib settings, as `**{"font.size": 11}`
+
+    def __init__(
+        self,
+        **rc,  # further matplotlib settings, as `**{"font.size": 11}`
     ):
         self._old = {k: mpl.rcParams[k] for k in {**STYLE, **rc}}
         mpl.rcParams.update({**STYLE, **rc})
         _small_inline()
-    def __enter__(self): return self
-    def __exit__(self, *exc): mpl.rcParams.update(self._old)
-    def __repr__(self): return f"house style: {len(self._old)} settings"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        mpl.rcParams.update(self._old)
+
+    def __repr__(self):
+        return f"house style: {len(self._old)} settings"
 
 # %% ../nbs/08_plotting.ipynb #ec2dde11
-PALETTE = ("#0072B2", "#E69F00", "#882255", "#56B4E9", "#6F4E1F", "#DDCC77", "#332288", "#CC79A7")
+PALETTE = (
+    "#0072B2",
+    "#E69F00",
+    "#882255",
+    "#56B4E9",
+    "#6F4E1F",
+    "#DDCC77",
+    "#332288",
+    "#CC79A7",
+)
 MARKERS = "os^DvPX*"
 GREY = "#8A8A8A"
 
+
 def cluster_style(
-    k:int, # cluster number; negative means no cluster
-)->tuple: # colour, marker
+    k: int,  # cluster number; negative means no cluster
+) -> tuple:  # colour, marker
     "Colour and marker of cluster `k`; the same everywhere in the book."
-    if k < 0: return GREY, "."
-    return PALETTE[k % len(PALETTE)], MARKERS[k//len(PALETTE) % len(MARKERS)]
+    if k < 0:
+        return GREY, "."
+    return PALETTE[k % len(PALETTE)], MARKERS[k // len(PALETTE) % len(MARKERS)]
 
 # %% ../nbs/08_plotting.ipynb #bbaac77b
 class Plane(NamedTuple):
     "A 2-D view of data: call it on rows to get their coordinates in the picture."
+
     mean: np.ndarray
     axes: np.ndarray
     share: float
-    def __call__(self, X): return (np.atleast_2d(np.asarray(X, float)) - self.mean) @ self.axes
+
+    def __call__(self, X):
+        return (np.atleast_2d(np.asarray(X, float)) - self.mean) @ self.axes
+
 
 def best_plane(
-    X:np.ndarray, # `(n, d)` data
-)->Plane: # `share` is the part of the variance which the picture keeps
+    X: np.ndarray,  # `(n, d)` data
+) -> Plane:  # `share` is the part of the variance which the picture keeps
     "The plane of largest variance; the data themselves when they have one or two columns."
     X = np.atleast_2d(np.asarray(X, float))
     n, d = X.shape
-    if d <= 2 or n < 3: return Plane(np.zeros(d), np.eye(d, 2), 1.)
+    if d <= 2 or n < 3:
+        return Plane(np.zeros(d), np.eye(d, 2), 1.0)
     from sklearn.decomposition import PCA
+
     pca = PCA(2, random_state=0).fit(X)
     return Plane(pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()))
 
 # %% ../nbs/08_plotting.ipynb #8424593b
-def _axes(ax): return plt.subplots()[1] if ax is None else ax
+def _axes(ax):
+    return plt.subplots()[1] if ax is None else ax
+
 
 def _numbers(labels):
     "Labels as integers: integers stay as they are, anything else is ranked."
     labels = np.asarray(labels)
-    return labels.astype(int) if labels.dtype.kind in "iub" else np.unique(labels, return_inverse=True)[1]
+    return (
+        labels.astype(int)
+        if labels.dtype.kind in "iub"
+        else np.unique(labels, return_inverse=True)[1]
+    )
+
 
 def _name_axes(ax, plane):
-    if len(plane.mean) > 2: ax.set(xlabel=f"first principal component ({plane.share:.0%} of the variance with the second)", ylabel="second")
+    if len(plane.mean) > 2:
+        ax.set(
+            xlabel=f"first principal component ({plane.share:.0%} of the variance with the second)",
+            ylabel="second",
+        )
 
 # %% ../nbs/08_plotting.ipynb #9e1077f2
 def plot_clusters(
-    X:np.ndarray, # `(n, d)` points; more than two columns are projected
-    labels=None, # `(n,)` clusters; none: all grey
-    ax=None, # axes to draw on; none: a new figure
+    X: np.ndarray,  # `(n, d)` points; more than two columns are projected
+    labels=None,  # `(n,)` clusters; none: all grey
+    ax=None,  # axes to draw on; none: a new figure
     *,
-    centers=None, # `(K, d)` centres, drawn as large outlined marks
-    plane:Plane=None, # a view made before by `best_plane`
-    size:float=22, # area of a dot
-    alpha:float=.85, # opacity of a dot
-    legend:bool=False, # name the clusters
+    centers=None,  # `(K, d)` centres, drawn as large outlined marks
+    plane: Plane = None,  # a view made before by `best_plane`
+    size: float = 22,  # area of a dot
+    alpha: float = 0.85,  # opacity of a dot
+    legend: bool = False,  # name the clusters
 ):
     "Scatter of `X` coloured by cluster."
     ax, plane = _axes(ax), plane or best_plane(X)
     Z = plane(X)
     y = np.full(len(Z), -1) if labels is None else _numbers(labels)
-    if len(y) != len(Z): raise ValueError(f"{len(Z)} points but {len(y)} labels.")
+    if len(y) != len(Z):
+        raise ValueError(f"{len(Z)} points but {len(y)} labels.")
     for k in np.unique(y):
         c, m = cluster_style(k)
-        area = size if k >= 0 else 3*size
+        area = size if k >= 0 else 3 * size
         name = "no cluster" if k < 0 else np.asarray(labels)[y == k][0]
-        ax.scatter(*Z[y == k].T, s=area, c=c, marker=m, alpha=alpha, linewidths=0, label=str(name), zorder=2)
+        ax.scatter(
+            *Z[y == k].T,
+            s=area,
+            c=c,
+            marker=m,
+            alpha=alpha,
+            linewidths=0,
+            label=str(name),
+            zorder=2,
+        )
     for k, z in enumerate(() if centers is None else plane(centers)):
         c, m = cluster_style(k)
-        ax.scatter(*z, s=5*size, c=c, marker=m, edgecolors="k", linewidths=1.2, zorder=4)
+        ax.scatter(*z, s=5 * size, c=c, marker=m, edgecolors="k", linewidths=1.2, zorder=4)
     _name_axes(ax, plane)
-    if legend: ax.legend()
+    if legend:
+        ax.legend()
     return ax
 
 # %% ../nbs/08_plotting.ipynb #9ae61b43
-LINKS = {1: dict(color="#1A8F3C", linestyle="solid"), -1: dict(color="#D7191C", linestyle=(0, (4, 2.5))), 0: dict(color=GREY, linestyle=(0, (1, 2)))}
+LINKS = {
+    1: dict(color="#1A8F3C", linestyle="solid"),
+    -1: dict(color="#D7191C", linestyle=(0, (4, 2.5))),
+    0: dict(color=GREY, linestyle=(0, (1, 2))),
+}
 LINK_NAMES = {1: "must-link", -1: "cannot-link", 0: "don't know"}
 
+
 def link_arrays(
-    constraints, # `Constraints`, or anything that `as_constraints` accepts
-    n_samples:int, # rows of X
-    sample_id=None, # ids of the rows, when the constraints name ids
-)->tuple: # `a, b, value`
+    constraints,  # `Constraints`, or anything that `as_constraints` accepts
+    n_samples: int,  # rows of X
+    sample_id=None,  # ids of the rows, when the constraints name ids
+) -> tuple:  # `a, b, value`
     "Row numbers and values of the links, as three arrays; equal answers on a pair are one link."
     from csc_nb.constraints import as_constraints
+
     c = as_constraints(constraints, n_samples=n_samples, sample_id=sample_id)
     return np.asarray(c.a), np.asarray(c.b), np.asarray(c.value)
 
 # %% ../nbs/08_plotting.ipynb #4a0d1d51
 def disagrees(
-    constraints, # the links
-    labels, # `(n,)` labels to hold against them
-    sample_id=None, # ids of the rows, when the constraints name ids
-)->np.ndarray: # `(m,)` bool
+    constraints,  # the links
+    labels,  # `(n,)` labels to hold against them
+    sample_id=None,  # ids of the rows, when the constraints name ids
+) -> np.ndarray:  # `(m,)` bool
     "Which links the labelling breaks; a don't-know is never broken."
     labels = np.asarray(labels)
     a, b, v = link_arrays(constraints, len(labels), sample_id)
@@ -166,76 +241,134 @@ def _mask(which, m, name):
     "A bool mask over the m links, from a mask or from link numbers."
     which = np.asarray([] if which is None else which)
     if which.dtype == bool:
-        if len(which) != m: raise ValueError(f"{m} links but `{name}` has {len(which)} entries. Equal answers on a pair count as one link: make the mask with `disagrees`, or from `link_arrays`.")
+        if len(which) != m:
+            raise ValueError(
+                f"{m} links but `{name}` has {len(which)} entries. Equal answers on a pair count as one link: make the mask with `disagrees`, or from `link_arrays`."
+            )
         return which
-    out = np.zeros(m, bool); out[which.astype(int)] = True
+    out = np.zeros(m, bool)
+    out[which.astype(int)] = True
     return out
+
 
 def _sample(m, max_links, random_state):
     "At most `max_links` of m link numbers, in order."
-    if max_links is None or m <= max_links: return np.arange(m)
+    if max_links is None or m <= max_links:
+        return np.arange(m)
     rng = np.random.default_rng(random_state)
     return np.sort(rng.choice(m, max_links, replace=False))
 
 # %% ../nbs/08_plotting.ipynb #9470f1ac
 def plot_links(
-    X:np.ndarray, # `(n, d)` points
-    constraints, # the links
-    ax=None, # axes to draw on
+    X: np.ndarray,  # `(n, d)` points
+    constraints,  # the links
+    ax=None,  # axes to draw on
     *,
-    wrong=None, # mask or numbers of wrong answers: crossed
-    broken=None, # mask or numbers of links the clustering breaks: thick, the others pale
-    suspect=None, # mask or numbers of links under suspicion: yellow halo
-    belief=None, # `(m,)` in [0, 1]: opacity of each link
-    plane:Plane=None, sample_id=None,
-    max_links:int=300, # draw a random sample above this number
-    random_state=0, # of that sample
-    legend:bool=False, # name the kinds of link
+    wrong=None,  # mask or numbers of wrong answers: crossed
+    broken=None,  # mask or numbers of links the clustering breaks: thick, the others pale
+    suspect=None,  # mask or numbers of links under suspicion: yellow halo
+    belief=None,  # `(m,)` in [0, 1]: opacity of each link
+    plane: Plane = None,
+    sample_id=None,
+    max_links: int = 300,  # draw a random sample above this number
+    random_state=0,  # of that sample
+    legend: bool = False,  # name the kinds of link
 ):
     "Draw links over points: must solid green, cannot dashed red, don't know dotted grey."
     ax, plane = _axes(ax), plane or best_plane(X)
     a, b, v = link_arrays(constraints, len(X), sample_id)
     m, Z = len(a), plane(X)
     shown = _sample(m, max_links, random_state)
-    bad, wrong, suspect = _mask(broken, m, "broken"), _mask(wrong, m, "wrong"), _mask(suspect, m, "suspect")
-    opacity = np.full(m, .9) if belief is None else .12 + .88*np.clip(belief, 0, 1)
-    if broken is not None: opacity = np.where(bad, 1, .4*opacity)
-    _draw_links(ax, Z, a[shown], b[shown], v[shown], np.where(bad, 2.4, 1.2)[shown], opacity[shown], suspect[shown])
+    bad, wrong, suspect = (
+        _mask(broken, m, "broken"),
+        _mask(wrong, m, "wrong"),
+        _mask(suspect, m, "suspect"),
+    )
+    opacity = np.full(m, 0.9) if belief is None else 0.12 + 0.88 * np.clip(belief, 0, 1)
+    if broken is not None:
+        opacity = np.where(bad, 1, 0.4 * opacity)
+    _draw_links(
+        ax,
+        Z,
+        a[shown],
+        b[shown],
+        v[shown],
+        np.where(bad, 2.4, 1.2)[shown],
+        opacity[shown],
+        suspect[shown],
+    )
     w = shown[wrong[shown]]
-    ax.plot(*((Z[a[w]]+Z[b[w]])/2).T, "x", color="k", ms=6, mew=1.5, zorder=5)
-    ax.autoscale_view(); _name_axes(ax, plane)
-    if len(shown) < m: ax.annotate(f"{len(shown)} of {m} links drawn", (1, 1), xycoords="axes fraction", ha="right", va="bottom", fontsize=7, color=GREY)
-    if legend: link_legend(ax, v[shown], len(w), bad[shown].any(), suspect[shown].any())
+    ax.plot(*((Z[a[w]] + Z[b[w]]) / 2).T, "x", color="k", ms=6, mew=1.5, zorder=5)
+    ax.autoscale_view()
+    _name_axes(ax, plane)
+    if len(shown) < m:
+        ax.annotate(
+            f"{len(shown)} of {m} links drawn",
+            (1, 1),
+            xycoords="axes fraction",
+            ha="right",
+            va="bottom",
+            fontsize=7,
+            color=GREY,
+        )
+    if legend:
+        link_legend(ax, v[shown], len(w), bad[shown].any(), suspect[shown].any())
     return ax
 
 # %% ../nbs/08_plotting.ipynb #e1902ec2
 def _draw_links(ax, Z, a, b, v, width, opacity, suspect):
     "One `LineCollection` per kind of link, and one for the halo of suspects."
     lines = np.stack([Z[a], Z[b]], 1)
-    if suspect.any(): ax.add_collection(LineCollection(lines[suspect], colors="#F0E442", linewidths=7, zorder=.9, alpha=.9))
+    if suspect.any():
+        ax.add_collection(
+            LineCollection(
+                lines[suspect], colors="#F0E442", linewidths=7, zorder=0.9, alpha=0.9
+            )
+        )
     for kind, style in LINKS.items():
         k = np.sign(v) == kind
-        if not k.any(): continue
+        if not k.any():
+            continue
         rgba = np.c_[np.tile(mpl.colors.to_rgb(style["color"]), (k.sum(), 1)), opacity[k]]
-        ax.add_collection(LineCollection(lines[k], colors=rgba, linewidths=width[k], linestyles=[style["linestyle"]], zorder=1))
+        ax.add_collection(
+            LineCollection(
+                lines[k],
+                colors=rgba,
+                linewidths=width[k],
+                linestyles=[style["linestyle"]],
+                zorder=1,
+            )
+        )
+
 
 def link_legend(ax, values=(1, -1), wrong=False, broken=False, suspect=False):
     "Legend for the kinds of link that occur; keeps entries which are already there."
-    new = [Line2D([], [], label=LINK_NAMES[k], **LINKS[k]) for k in LINKS if k in np.sign(values)]
-    if broken: new.append(Line2D([], [], color="k", lw=2.6, label="broken link"))
-    if wrong: new.append(Line2D([], [], color="k", ls="", marker="x", mew=1.5, label="wrong answer"))
-    if suspect: new.append(Line2D([], [], color="#F0E442", lw=6, label="suspect"))
+    new = [
+        Line2D([], [], label=LINK_NAMES[k], **LINKS[k])
+        for k in LINKS
+        if k in np.sign(values)
+    ]
+    if broken:
+        new.append(Line2D([], [], color="k", lw=2.6, label="broken link"))
+    if wrong:
+        new.append(
+            Line2D([], [], color="k", ls="", marker="x", mew=1.5, label="wrong answer")
+        )
+    if suspect:
+        new.append(Line2D([], [], color="#F0E442", lw=6, label="suspect"))
     old = ax.get_legend_handles_labels()[0]
-    ax.legend(handles=old + new, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+    ax.legend(
+        handles=old + new, loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0
+    )
 
 # %% ../nbs/08_plotting.ipynb #0d4b32bb
 def plot_circles(
-    centers:np.ndarray, # `(K, d)` centres
-    radius, # one radius, or one per centre
-    ax=None, # axes to draw on
+    centers: np.ndarray,  # `(K, d)` centres
+    radius,  # one radius, or one per centre
+    ax=None,  # axes to draw on
     *,
-    plane:Plane=None, # the plane of the points, when d > 2
-    alpha:float=.08, # opacity of the filling
+    plane: Plane = None,  # the plane of the points, when d > 2
+    alpha: float = 0.08,  # opacity of the filling
 ):
     "Discs around centres; a ball in d dimensions has a disc of the same radius as its shadow."
     ax, plane = _axes(ax), plane or best_plane(centers)
@@ -243,85 +376,202 @@ def plot_circles(
     r = np.broadcast_to(np.asarray(radius, float), len(Z))
     for k, (z, rk) in enumerate(zip(Z, r)):
         c = cluster_style(k)[0]
-        ax.add_patch(Circle(z, rk, facecolor=mpl.colors.to_rgba(c, alpha), edgecolor=c, lw=1, zorder=.5))
+        ax.add_patch(
+            Circle(
+                z, rk, facecolor=mpl.colors.to_rgba(c, alpha), edgecolor=c, lw=1, zorder=0.5
+            )
+        )
         ax.plot(*z, "+", color=c, ms=8, mew=1.5, zorder=4)
-    ax.set_aspect("equal", adjustable="datalim"); ax.autoscale_view()
+    ax.set_aspect("equal", adjustable="datalim")
+    ax.autoscale_view()
     return ax
 
 # %% ../nbs/08_plotting.ipynb #a4cac980
 class _Display:
     "What all displays share."
+
     def _on(self, ax):
         self.ax_ = _axes(ax)
         self.figure_ = self.ax_.figure
         return self.ax_
+
     @staticmethod
     def _read(est, *names):
         "The first of the named attributes that the estimator has."
         for name in names:
-            if getattr(est, name, None) is not None: return getattr(est, name)
-        raise ValueError(f"{type(est).__name__} has no {' or '.join(f'`{n}`' for n in names)}. Is it fitted, and does this method learn it?")
+            if getattr(est, name, None) is not None:
+                return getattr(est, name)
+        raise ValueError(
+            f"{type(est).__name__} has no {' or '.join(f'`{n}`' for n in names)}. Is it fitted, and does this method learn it?"
+        )
 
 # %% ../nbs/08_plotting.ipynb #ece71e05
 class ConstraintGraphDisplay(_Display):
     "Points and the links between them; broken links thick, wrong answers crossed, suspects in a halo."
-    def __init__(self, X, constraints, *, labels=None, wrong=None, broken=None, suspect=None, belief=None, sample_id=None):
-        self.X, self.constraints, self.labels, self.sample_id = X, constraints, labels, sample_id
+
+    def __init__(
+        self,
+        X,
+        constraints,
+        *,
+        labels=None,
+        wrong=None,
+        broken=None,
+        suspect=None,
+        belief=None,
+        sample_id=None,
+    ):
+        self.X, self.constraints, self.labels, self.sample_id = (
+            X,
+            constraints,
+            labels,
+            sample_id,
+        )
         self.wrong, self.broken, self.suspect, self.belief = wrong, broken, suspect, belief
+
     @classmethod
-    def from_estimator(cls, est, X, constraints=None, *, y=None, suspect=None, belief=None, sample_id=None, ax=None, **kw):
+    def from_estimator(
+        cls,
+        est,
+        X,
+        constraints=None,
+        *,
+        y=None,
+        suspect=None,
+        belief=None,
+        sample_id=None,
+        ax=None,
+        **kw,
+    ):
         "`est.labels_` colours the points; `constraints` default to `est.constraints_`; `y` is the truth, if known."
         labels = cls._read(est, "labels_")
         c = cls._read(est, "constraints_") if constraints is None else constraints
         wrong = None if y is None else disagrees(c, y, sample_id)
-        return cls(X, c, labels=labels, wrong=wrong, broken=disagrees(c, labels, sample_id), suspect=suspect, belief=belief, sample_id=sample_id).plot(ax, **kw)
+        return cls(
+            X,
+            c,
+            labels=labels,
+            wrong=wrong,
+            broken=disagrees(c, labels, sample_id),
+            suspect=suspect,
+            belief=belief,
+            sample_id=sample_id,
+        ).plot(ax, **kw)
+
     def plot(self, ax=None, *, legend=True, max_links=300):
         ax, plane = self._on(ax), best_plane(self.X)
         plot_clusters(self.X, self.labels, ax, plane=plane)
-        for s in ax.collections: s.set_label("_")
-        plot_links(self.X, self.constraints, ax, wrong=self.wrong, broken=self.broken, suspect=self.suspect, belief=self.belief,
-                   plane=plane, sample_id=self.sample_id, max_links=max_links, legend=legend)
+        for s in ax.collections:
+            s.set_label("_")
+        plot_links(
+            self.X,
+            self.constraints,
+            ax,
+            wrong=self.wrong,
+            broken=self.broken,
+            suspect=self.suspect,
+            belief=self.belief,
+            plane=plane,
+            sample_id=self.sample_id,
+            max_links=max_links,
+            legend=legend,
+        )
         return self
 
 # %% ../nbs/08_plotting.ipynb #71647dc6
 class ExpertWeightsDisplay(_Display):
     "Recovered (filled) and true (open) accuracy of each expert."
-    def __init__(self, sensitivity, specificity, *, weights=None, true_sensitivity=None, true_specificity=None, names=None):
-        self.sensitivity, self.specificity, self.weights = np.asarray(sensitivity), np.asarray(specificity), weights
+
+    def __init__(
+        self,
+        sensitivity,
+        specificity,
+        *,
+        weights=None,
+        true_sensitivity=None,
+        true_specificity=None,
+        names=None,
+    ):
+        self.sensitivity, self.specificity, self.weights = (
+            np.asarray(sensitivity),
+            np.asarray(specificity),
+            weights,
+        )
         self.true_sensitivity, self.true_specificity = true_sensitivity, true_specificity
-        self.names = [f"expert {e}" for e in range(len(self.sensitivity))] if names is None else list(names)
+        self.names = (
+            [f"expert {e}" for e in range(len(self.sensitivity))]
+            if names is None
+            else list(names)
+        )
+
     @classmethod
-    def from_estimator(cls, est, X=None, *, true_sensitivity=None, true_specificity=None, names=None, ax=None):
+    def from_estimator(
+        cls,
+        est,
+        X=None,
+        *,
+        true_sensitivity=None,
+        true_specificity=None,
+        names=None,
+        ax=None,
+    ):
         "Reads `sensitivity_`, `specificity_` and, if there, `expert_weights_`."
-        return cls(cls._read(est, "sensitivity_"), cls._read(est, "specificity_"), weights=getattr(est, "expert_weights_", None),
-                   true_sensitivity=true_sensitivity, true_specificity=true_specificity, names=names).plot(ax)
+        return cls(
+            cls._read(est, "sensitivity_"),
+            cls._read(est, "specificity_"),
+            weights=getattr(est, "expert_weights_", None),
+            true_sensitivity=true_sensitivity,
+            true_specificity=true_specificity,
+            names=names,
+        ).plot(ax)
+
     def plot(self, ax=None):
         ax, rows = self._on(ax), np.arange(len(self.names))
-        for dy, kind, est, true in ((-.14, 1, self.sensitivity, self.true_sensitivity), (.14, -1, self.specificity, self.true_specificity)):
+        for dy, kind, est, true in (
+            (-0.14, 1, self.sensitivity, self.true_sensitivity),
+            (0.14, -1, self.specificity, self.true_specificity),
+        ):
             c, name = LINKS[kind]["color"], {1: "sensitivity", -1: "specificity"}[kind]
             if true is not None:
-                ax.hlines(rows+dy, true, est, color=c, lw=1, alpha=.5)
-                ax.plot(true, rows+dy, "o", mfc="w", mec=c, ms=6, label=f"true {name}")
-            ax.plot(est, rows+dy, "o", color=c, ms=6, label=name)
+                ax.hlines(rows + dy, true, est, color=c, lw=1, alpha=0.5)
+                ax.plot(true, rows + dy, "o", mfc="w", mec=c, ms=6, label=f"true {name}")
+            ax.plot(est, rows + dy, "o", color=c, ms=6, label=name)
         for r, w in zip(rows, () if self.weights is None else self.weights):
-            ax.annotate(f"{w:.2f}", (1.01, r), xycoords=("axes fraction", "data"), va="center", fontsize=8)
-        if self.weights is not None: ax.annotate("weight", (1.01, 1), xycoords="axes fraction", fontsize=8, va="bottom")
-        ax.axvline(.5, color=GREY, lw=.8, ls=":")
-        ax.set(yticks=rows, yticklabels=self.names, ylim=(len(rows)-.4, -.6), xlabel="chance of a right answer", xlim=(min(.4, ax.get_xlim()[0]), 1.02))
-        ax.legend(loc="lower center", bbox_to_anchor=(.5, 1), ncols=2)
+            ax.annotate(
+                f"{w:.2f}",
+                (1.01, r),
+                xycoords=("axes fraction", "data"),
+                va="center",
+                fontsize=8,
+            )
+        if self.weights is not None:
+            ax.annotate(
+                "weight", (1.01, 1), xycoords="axes fraction", fontsize=8, va="bottom"
+            )
+        ax.axvline(0.5, color=GREY, lw=0.8, ls=":")
+        ax.set(
+            yticks=rows,
+            yticklabels=self.names,
+            ylim=(len(rows) - 0.4, -0.6),
+            xlabel="chance of a right answer",
+            xlim=(min(0.4, ax.get_xlim()[0]), 1.02),
+        )
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
         return self
 
 # %% ../nbs/08_plotting.ipynb #4201c077
 def query_curve(
-    learner, # active learner with `start`, `ask`, `tell`, `labels_`
-    X, y, # data and true labels
-    oracle, # called with each query; `None` as an answer means that it has left
-    budget:int=100, # stop after this many answers
-    score=None, # `score(y, labels)`; none: ARI
-)->np.ndarray: # `(budget+1,)` score after 0, 1, … answers; the last one is repeated once the learner is finished
+    learner,  # active learner with `start`, `ask`, `tell`, `labels_`
+    X,
+    y,  # data and true labels
+    oracle,  # called with each query; `None` as an answer means that it has left
+    budget: int = 100,  # stop after this many answers
+    score=None,  # `score(y, labels)`; none: ARI
+) -> np.ndarray:  # `(budget+1,)` score after 0, 1, … answers; the last one is repeated once the learner is finished
     "Score of an active learner after each answer."
     from sklearn.base import clone
     from sklearn.metrics import adjusted_rand_score
+
     score = score or adjusted_rand_score
     learner = clone(learner).start(X)
     out = []
@@ -329,33 +579,74 @@ def query_curve(
         q = learner.ask()
         out.append(score(y, learner.labels_))
         answer = oracle(q) if q is not None and len(out) <= budget else None
-        if answer is None: break
+        if answer is None:
+            break
         learner.tell(q, answer)
-    return np.array(out + [out[-1]]*(budget+1-len(out)))
+    return np.array(out + [out[-1]] * (budget + 1 - len(out)))
 
 # %% ../nbs/08_plotting.ipynb #6a63d911
 class QueryCurveDisplay(_Display):
     "Score against number of queries; mean over repeats, with a band."
+
     def __init__(self, n_queries, curves, *, score_name="ARI"):
         self.n_queries, self.score_name = np.asarray(n_queries), score_name
         self.curves = {k: np.atleast_2d(np.asarray(v, float)) for k, v in curves.items()}
         for k, v in self.curves.items():
-            if v.shape[1] != len(self.n_queries): raise ValueError(f"{k!r} has {v.shape[1]} scores but there are {len(self.n_queries)} query counts.")
+            if v.shape[1] != len(self.n_queries):
+                raise ValueError(
+                    f"{k!r} has {v.shape[1]} scores but there are {len(self.n_queries)} query counts."
+                )
+
     @classmethod
-    def from_estimator(cls, est, X, y, *, oracles, budget=100, name=None, score=None, score_name="ARI", ax=None, **kw):
+    def from_estimator(
+        cls,
+        est,
+        X,
+        y,
+        *,
+        oracles,
+        budget=100,
+        name=None,
+        score=None,
+        score_name="ARI",
+        ax=None,
+        **kw,
+    ):
         "Run the active learner once per oracle and plot the scores."
         runs = [query_curve(est, X, y, o, budget, score) for o in oracles]
-        return cls(np.arange(budget+1), {name or type(est).__name__: runs}, score_name=score_name).plot(ax, **kw)
-    def plot(self, ax=None, *, band="sd", # "sd", "se", "range" or None
-             mark_every=None):
+        return cls(
+            np.arange(budget + 1), {name or type(est).__name__: runs}, score_name=score_name
+        ).plot(ax, **kw)
+
+    def plot(
+        self,
+        ax=None,
+        *,
+        band="sd",  # "sd", "se", "range" or None
+        mark_every=None,
+    ):
         ax = self._on(ax)
         for k, (name, v) in enumerate(self.curves.items()):
             c, m = cluster_style(k)
             mid = v.mean(0)
-            sd = v.std(0, ddof=1) if len(v) > 1 else 0*mid
-            lo, hi = {"sd": (mid-sd, mid+sd), "se": (mid-sd/len(v)**.5, mid+sd/len(v)**.5), "range": (v.min(0), v.max(0)), None: (mid, mid)}[band]
-            ax.plot(self.n_queries, mid, color=c, marker=m, markevery=mark_every or max(1, len(mid)//8), ms=4, label=name)
-            if band and len(v) > 1: ax.fill_between(self.n_queries, lo, hi, color=c, alpha=.18, lw=0)
+            sd = v.std(0, ddof=1) if len(v) > 1 else 0 * mid
+            lo, hi = {
+                "sd": (mid - sd, mid + sd),
+                "se": (mid - sd / len(v) ** 0.5, mid + sd / len(v) ** 0.5),
+                "range": (v.min(0), v.max(0)),
+                None: (mid, mid),
+            }[band]
+            ax.plot(
+                self.n_queries,
+                mid,
+                color=c,
+                marker=m,
+                markevery=mark_every or max(1, len(mid) // 8),
+                ms=4,
+                label=name,
+            )
+            if band and len(v) > 1:
+                ax.fill_between(self.n_queries, lo, hi, color=c, alpha=0.18, lw=0)
         ax.set(xlabel="queries", ylabel=self.score_name)
         ax.legend()
         return self
@@ -363,19 +654,35 @@ class QueryCurveDisplay(_Display):
 # %% ../nbs/08_plotting.ipynb #b75a4615
 class ObjectiveDisplay(_Display):
     "Objective per iteration; steps against `sense` are crossed."
+
     def __init__(self, history, *, name="objective", sense=None):
         many = len(history) > 0 and np.ndim(history[0]) == 1
         self.histories = [np.asarray(h, float) for h in (history if many else [history])]
         self.name, self.sense = name, sense
+
     @classmethod
     def from_estimator(cls, est, X=None, *, name=None, sense=None, ax=None):
         "Reads `objective_history_`, else `elbo_history_` (which must rise)."
-        if getattr(est, "objective_history_", None) is None and getattr(est, "elbo_history_", None) is not None: name, sense = name or "ELBO", sense or 1
-        return cls(cls._read(est, "objective_history_", "elbo_history_"), name=name or "objective", sense=sense).plot(ax)
+        if (
+            getattr(est, "objective_history_", None) is None
+            and getattr(est, "elbo_history_", None) is not None
+        ):
+            name, sense = name or "ELBO", sense or 1
+        return cls(
+            cls._read(est, "objective_history_", "elbo_history_"),
+            name=name or "objective",
+            sense=sense,
+        ).plot(ax)
+
     def wrong_steps(self, tol=1e-9):
         "Per start, the iterations at which the objective moved against `sense`."
-        if self.sense is None: return [np.array([], int) for _ in self.histories]
-        return [1 + np.flatnonzero(self.sense*np.diff(h) < -tol*np.abs(h[:-1]).clip(1)) for h in self.histories]
+        if self.sense is None:
+            return [np.array([], int) for _ in self.histories]
+        return [
+            1 + np.flatnonzero(self.sense * np.diff(h) < -tol * np.abs(h[:-1]).clip(1))
+            for h in self.histories
+        ]
+
     def plot(self, ax=None):
         ax = self._on(ax)
         for k, (h, bad) in enumerate(zip(self.histories, self.wrong_steps())):
@@ -387,57 +694,90 @@ class ObjectiveDisplay(_Display):
 
 # %% ../nbs/08_plotting.ipynb #dda618f6
 def tree_order(
-    parents, # `(K,)` parent of each label; negative, itself or ≥ K: under the root
-)->tuple: # labels from the root down, and the depth of each
+    parents,  # `(K,)` parent of each label; negative, itself or ≥ K: under the root
+) -> tuple:  # labels from the root down, and the depth of each
     "Depth-first order of a label tree."
     parents = np.asarray(parents)
     K = len(parents)
     kids = {p: [c for c in range(K) if parents[c] == p and p != c] for p in range(K)}
-    stack, order, depth = [(c, 0) for c in range(K) if not 0 <= parents[c] < K or parents[c] == c][::-1], [], []
+    stack, order, depth = (
+        [(c, 0) for c in range(K) if not 0 <= parents[c] < K or parents[c] == c][::-1],
+        [],
+        [],
+    )
     while stack:
         c, t = stack.pop()
-        order.append(c); depth.append(t)
-        stack += [(k, t+1) for k in kids[c][::-1]]
-    if len(order) < K: raise ValueError(f"{K-len(order)} labels hang on a cycle of parents, not on the root: first is label {min(set(range(K))-set(order))}.")
+        order.append(c)
+        depth.append(t)
+        stack += [(k, t + 1) for k in kids[c][::-1]]
+    if len(order) < K:
+        raise ValueError(
+            f"{K - len(order)} labels hang on a cycle of parents, not on the root: first is label {min(set(range(K)) - set(order))}."
+        )
     return np.array(order), np.array(depth)
 
 # %% ../nbs/08_plotting.ipynb #0da15999
 class LabelTreeDisplay(_Display):
     "A label tree, and beside it the co-occurrence matrix in the tree's order."
+
     def __init__(self, parents, *, names=None, cooccurrence=None):
         self.parents, self.cooccurrence = np.asarray(parents), cooccurrence
-        self.names = [f"label {k}" for k in range(len(self.parents))] if names is None else [str(n) for n in names]
+        self.names = (
+            [f"label {k}" for k in range(len(self.parents))]
+            if names is None
+            else [str(n) for n in names]
+        )
         self.order, self.depth = tree_order(parents)
+
     @classmethod
     def from_estimator(cls, est, X=None, Z=None, *, names=None, ax=None):
         "Reads `parents_` and, unless `names` are given, `label_names_`; the 0/1 labels `Z`, dense or sparse, give the matrix `P(row on | column on)`."
-        Z = np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, float) if Z is not None else None
-        P = None if Z is None else (Z.T @ Z)/(Z*Z).sum(0).clip(1e-12)
-        return cls(cls._read(est, "parents_"), names=getattr(est, "label_names_", None) if names is None else names, cooccurrence=P).plot(ax)
+        Z = (
+            np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, float)
+            if Z is not None
+            else None
+        )
+        P = None if Z is None else (Z.T @ Z) / (Z * Z).sum(0).clip(1e-12)
+        return cls(
+            cls._read(est, "parents_"),
+            names=getattr(est, "label_names_", None) if names is None else names,
+            cooccurrence=P,
+        ).plot(ax)
+
     def plot(self, ax=None):
         ax, K, row = self._on(ax), len(self.order), np.argsort(self.order)
         for c, t in zip(self.order, self.depth):
             p = self.parents[c]
-            ax.plot([t-.75, t-.75, t-.1] if t else [], [row[p]+.3, row[c], row[c]] if t else [], color=GREY, lw=1)
+            ax.plot(
+                [t - 0.75, t - 0.75, t - 0.1] if t else [],
+                [row[p] + 0.3, row[c], row[c]] if t else [],
+                color=GREY,
+                lw=1,
+            )
             ax.text(t, row[c], self.names[c], va="center", fontsize=8, parse_math=False)
         wide = self.depth.max() + 2
-        ax.set(xlim=(-.2, wide if self.cooccurrence is None else 2*wide), ylim=(K-.5, -.5)); ax.axis("off")
+        ax.set(
+            xlim=(-0.2, wide if self.cooccurrence is None else 2 * wide),
+            ylim=(K - 0.5, -0.5),
+        )
+        ax.axis("off")
         if self.cooccurrence is not None:
-            self.matrix_ax_ = ax.inset_axes([.5, 0, .42, 1])
+            self.matrix_ax_ = ax.inset_axes([0.5, 0, 0.42, 1])
             M = np.asarray(self.cooccurrence)[np.ix_(self.order, self.order)]
             im = self.matrix_ax_.imshow(M, vmin=0, vmax=1, aspect="auto")
             self.matrix_ax_.set(xticks=[], yticks=[], title="P(row | column)")
-            self.figure_.colorbar(im, cax=self.matrix_ax_.inset_axes([1.04, 0, .05, 1]))
+            self.figure_.colorbar(im, cax=self.matrix_ax_.inset_axes([1.04, 0, 0.05, 1]))
         return self
 
 # %% ../nbs/08_plotting.ipynb #09b696b8
 def pair_bits(
-    P:np.ndarray, # `(n, K)` cluster probabilities, or an `(n, n)` co-clustering matrix with `coclustering=True`
-    coclustering:bool=False,
-)->np.ndarray: # `(n, n)` entropy in bits
+    P: np.ndarray,  # `(n, K)` cluster probabilities, or an `(n, n)` co-clustering matrix with `coclustering=True`
+    coclustering: bool = False,
+) -> np.ndarray:  # `(n, n)` entropy in bits
     "Entropy of 'same cluster?' for every pair of rows."
     pi = np.clip(P if coclustering else P @ P.T, 0, 1)
-    with np.errstate(divide="ignore", invalid="ignore"): h = -(pi*np.log2(pi) + (1-pi)*np.log2(1-pi))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        h = -(pi * np.log2(pi) + (1 - pi) * np.log2(1 - pi))
     h = np.nan_to_num(h)
     np.fill_diagonal(h, 0)
     return h
@@ -445,19 +785,27 @@ def pair_bits(
 # %% ../nbs/08_plotting.ipynb #773ce7b3
 class PairEntropyDisplay(_Display):
     "Heat map of pair entropies, the chosen pair starred."
+
     def __init__(self, entropy, *, order=None, chosen=None):
         self.entropy, self.chosen = np.asarray(entropy), chosen
         self.order = np.arange(len(self.entropy)) if order is None else np.asarray(order)
+
     @classmethod
     def from_estimator(cls, est, X, *, chosen=None, max_rows=200, random_state=0, ax=None):
         "Reads `coclustering_`, else `predict_proba(X)`; above `max_rows` a sample of rows, the chosen pair kept."
         rows = _sample(len(X), max_rows, random_state)
-        if chosen is not None: rows = np.union1d(rows, chosen)
+        if chosen is not None:
+            rows = np.union1d(rows, chosen)
         pi = getattr(est, "coclustering_", None)
-        H = pair_bits(np.asarray(pi)[np.ix_(rows, rows)], True) if pi is not None else pair_bits(est.predict_proba(np.asarray(X)[rows]))
+        H = (
+            pair_bits(np.asarray(pi)[np.ix_(rows, rows)], True)
+            if pi is not None
+            else pair_bits(est.predict_proba(np.asarray(X)[rows]))
+        )
         labels = np.asarray(cls._read(est, "labels_"))[rows]
         chosen = None if chosen is None else tuple(np.searchsorted(rows, chosen))
         return cls(H, order=np.argsort(labels, kind="stable"), chosen=chosen).plot(ax)
+
     def plot(self, ax=None):
         ax, place = self._on(ax), np.argsort(self.order)
         im = ax.imshow(self.entropy[np.ix_(self.order, self.order)], vmin=0, vmax=1)
@@ -471,62 +819,107 @@ class PairEntropyDisplay(_Display):
 # %% ../nbs/08_plotting.ipynb #2ebdc49d
 class Spread(NamedTuple):
     "Mean and standard deviation over `n` repeats."
+
     mean: float
     sd: float
     n: int
 
+
 def spread(
-    values, # one number per repeat
-)->Spread:
+    values,  # one number per repeat
+) -> Spread:
     "Mean ± standard deviation (n−1) of repeats."
     v = np.asarray(values, float).ravel()
-    if not len(v): raise ValueError("No repeats to summarise.")
-    return Spread(float(v.mean()), float(v.std(ddof=1)) if len(v) > 1 else float("nan"), len(v))
+    if not len(v):
+        raise ValueError("No repeats to summarise.")
+    return Spread(
+        float(v.mean()), float(v.std(ddof=1)) if len(v) > 1 else float("nan"), len(v)
+    )
+
 
 def _show(v, digits):
     "One cell as text."
-    if isinstance(v, Spread): return _show(v.mean, digits) + ("" if np.isnan(v.sd) else f" ± {v.sd:.{digits}f}")
-    if v is None or (isinstance(v, (float, np.floating)) and np.isnan(v)): return "–"
-    if isinstance(v, (bool, np.bool_)): return "yes" if v else "no"
+    if isinstance(v, Spread):
+        return _show(v.mean, digits) + ("" if np.isnan(v.sd) else f" ± {v.sd:.{digits}f}")
+    if v is None or (isinstance(v, (float, np.floating)) and np.isnan(v)):
+        return "–"
+    if isinstance(v, (bool, np.bool_)):
+        return "yes" if v else "no"
     return f"{v:.{digits}f}" if isinstance(v, (float, np.floating)) else str(v)
 
 # %% ../nbs/08_plotting.ipynb #a47096bf
 class Table:
     "Rows of values that show as an HTML table in a notebook and as aligned text elsewhere."
+
     def __init__(self, columns, cells, right, caption=None):
         self.columns, self.cells, self.right, self.caption = columns, cells, right, caption
+
     def __repr__(self):
         lines = [self.columns, *self.cells]
         width = [max(len(r[j]) for r in lines) for j in range(len(self.columns))]
-        pad = lambda r: "  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in zip(r, width, self.right)).rstrip()
+        pad = lambda r: "  ".join(
+            c.rjust(w) if right else c.ljust(w) for c, w, right in zip(r, width, self.right)
+        ).rstrip()
         return "\n".join(([self.caption] if self.caption else []) + [pad(r) for r in lines])
+
     def _repr_html_(self):
-        row = lambda r, tag: "<tr>" + "".join(f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(c)}</{tag}>' for c, right in zip(r, self.right)) + "</tr>"
+        row = lambda r, tag: (
+            "<tr>"
+            + "".join(
+                f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(c)}</{tag}>'
+                for c, right in zip(r, self.right)
+            )
+            + "</tr>"
+        )
         caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
-        return f'<table class="csc-table">{caption}<thead>{row(self.columns, "th")}</thead><tbody>' + "".join(row(r, "td") for r in self.cells) + "</tbody></table>"
+        return (
+            f'<table class="csc-table">{caption}<thead>{row(self.columns, "th")}</thead><tbody>'
+            + "".join(row(r, "td") for r in self.cells)
+            + "</tbody></table>"
+        )
+
     def markdown(self):
         "The table as Markdown, for README files."
         esc = lambda c: html.escape(c, quote=False).replace("|", "\\|").replace("\n", " ")
         rows = [self.columns, ["--:" if r else ":--" for r in self.right], *self.cells]
-        return "\n".join("| " + " | ".join(c if i == 1 else esc(c) for c in r) + " |" for i, r in enumerate(rows))
+        return "\n".join(
+            "| " + " | ".join(c if i == 1 else esc(c) for c in r) + " |"
+            for i, r in enumerate(rows)
+        )
 
 # %% ../nbs/08_plotting.ipynb #d6725167
 def table(
-    rows, # list of dicts, or of sequences
-    columns=None, # names, or a selection of the dicts' keys
+    rows,  # list of dicts, or of sequences
+    columns=None,  # names, or a selection of the dicts' keys
     *,
-    digits:int=3, # decimals of floats
-    caption:str=None,
-)->Table:
+    digits: int = 3,  # decimals of floats
+    caption: str = None,
+) -> Table:
     "A table of results; `None` shows as a dash, a `Spread` as mean ± sd."
     rows = list(rows)
     if rows and isinstance(rows[0], dict):
-        columns = list(dict.fromkeys(k for r in rows for k in r)) if columns is None else list(columns)
+        columns = (
+            list(dict.fromkeys(k for r in rows for k in r))
+            if columns is None
+            else list(columns)
+        )
         rows = [[r.get(c) for c in columns] for r in rows]
     rows = [list(r) for r in rows]
-    columns = [f"{j}" for j in range(len(rows[0]) if rows else 0)] if columns is None else list(columns)
+    columns = (
+        [f"{j}" for j in range(len(rows[0]) if rows else 0)]
+        if columns is None
+        else list(columns)
+    )
     for i, r in enumerate(rows):
-        if len(r) != len(columns): raise ValueError(f"Row {i} has {len(r)} cells but there are {len(columns)} columns.")
+        if len(r) != len(columns):
+            raise ValueError(
+                f"Row {i} has {len(r)} cells but there are {len(columns)} columns."
+            )
     number = lambda v: v is None or isinstance(v, (int, float, np.number, Spread))
     right = [bool(rows) and all(number(r[j]) for r in rows) for j in range(len(columns))]
-    return Table([str(c) for c in columns], [[_show(v, digits) for v in r] for r in rows], right, caption)
+    return Table(
+        [str(c) for c in columns],
+        [[_show(v, digits) for v in r] for r in rows],
+        right,
+        caption,
+    )

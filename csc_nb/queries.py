@@ -18,124 +18,171 @@ from .oracles import ActiveLearner, Pair
 # %% ../nbs/24_query_strategies.ipynb #1a197943
 class Board:
     "What a strategy may look at, and where it notes links that follow from answers."
-    def __init__(self,
-        X:np.ndarray, # `(n, d)` rows
-        n_clusters:int, # clusters, or None
-        rng, # numpy Generator
-        labels=None, # function that gives the clusterer's labels now
+
+    def __init__(
+        self,
+        X: np.ndarray,  # `(n, d)` rows
+        n_clusters: int,  # clusters, or None
+        rng,  # numpy Generator
+        labels=None,  # function that gives the clusterer's labels now
     ):
-        self.X, self.n_clusters, self.rng, self.labels, self.implied = X, n_clusters, rng, labels, []
-    def imply(self, a, b, value): "Note a link that needs no question."; self.implied.append((int(a), int(b), int(value)))
+        self.X, self.n_clusters, self.rng, self.labels, self.implied = (
+            X,
+            n_clusters,
+            rng,
+            labels,
+            [],
+        )
+
+    def imply(self, a, b, value):
+        "Note a link that needs no question."
+        self.implied.append((int(a), int(b), int(value)))
 
 # %% ../nbs/24_query_strategies.ipynb #f29e16a2
 def place(
-    x:int, # row
-    groups:list, # neighbourhoods, changed in place
-    order, # numbers of the neighbourhoods, most promising first
-    board:Board, # for K and implied links
-    member=None, # member(x, group): the row of a neighbourhood to compare with; None: the nearest
+    x: int,  # row
+    groups: list,  # neighbourhoods, changed in place
+    order,  # numbers of the neighbourhoods, most promising first
+    board: Board,  # for K and implied links
+    member=None,  # member(x, group): the row of a neighbourhood to compare with; None: the nearest
 ):
     "Generator: find the neighbourhood of `x`; returns True if it was placed."
-    near = member or (lambda x, g: g[int(np.argmin(((board.X[g] - board.X[x])**2).sum(1)))])
+    near = member or (
+        lambda x, g: g[int(np.argmin(((board.X[g] - board.X[x]) ** 2).sum(1)))]
+    )
     unsure, full = False, board.n_clusters is not None and len(groups) >= board.n_clusters
     for t, i in enumerate(order):
         other = near(x, groups[i])
-        if full and t == len(groups)-1 and t and not unsure:
-            board.imply(x, other, 1); groups[i].append(x)
+        if full and t == len(groups) - 1 and t and not unsure:
+            board.imply(x, other, 1)
+            groups[i].append(x)
             return True
         said = yield Pair(x, other)
-        if said == 1: groups[i].append(x); return True
+        if said == 1:
+            groups[i].append(x)
+            return True
         unsure |= said == 0
-    if unsure or full: return False
+    if unsure or full:
+        return False
     groups.append([x])
     return True
 
 # %% ../nbs/24_query_strategies.ipynb #42399138
 class _Distances:
     "Distance of every row to its nearest placed row, updated as rows are placed."
-    def __init__(self, X): self.X, self.d = X, np.full(len(X), np.inf)
-    def add(self, i): self.d = np.minimum(self.d, ((self.X - self.X[i])**2).sum(1)); self.d[i] = -1.
-    def drop(self, i): self.d[i] = -1.
-    def farthest(self): return int(self.d.argmax()) if self.d.max() >= 0 else None
+
+    def __init__(self, X):
+        self.X, self.d = X, np.full(len(X), np.inf)
+
+    def add(self, i):
+        self.d = np.minimum(self.d, ((self.X - self.X[i]) ** 2).sum(1))
+        self.d[i] = -1.0
+
+    def drop(self, i):
+        self.d[i] = -1.0
+
+    def farthest(self):
+        return int(self.d.argmax()) if self.d.max() >= 0 else None
+
 
 def explore_groups(
-    groups:list, # neighbourhoods, changed in place
-    dist:_Distances, # distances to placed rows
-    board:Board,
+    groups: list,  # neighbourhoods, changed in place
+    dist: _Distances,  # distances to placed rows
+    board: Board,
 ):
     "Generator: Explore of Basu et al., farthest-first until there are K neighbourhoods, eq. (1)."
     first = int(board.rng.integers(len(board.X)))
-    groups.append([first]); dist.add(first)
+    groups.append([first])
+    dist.add(first)
     while board.n_clusters is None or len(groups) < board.n_clusters:
         x = dist.farthest()
-        if x is None: return
-        gap = [((board.X[g] - board.X[x])**2).sum(1).min() for g in groups]
+        if x is None:
+            return
+        gap = [((board.X[g] - board.X[x]) ** 2).sum(1).min() for g in groups]
         done = yield from place(x, groups, np.argsort(gap, kind="stable"), board)
-        if done: dist.add(x)
-        else: dist.drop(x)
+        if done:
+            dist.add(x)
+        else:
+            dist.drop(x)
 
 # %% ../nbs/24_query_strategies.ipynb #43d32c99
 class ExploreConsolidate(BaseEstimator):
     "Farthest-first until K neighbourhoods, then random rows (Basu et al. 2004)."
+
     def ask(self, board):
         "Generator of pairs."
         groups, dist = [], _Distances(board.X)
         yield from explore_groups(groups, dist, board)
         for x in board.rng.permutation(len(board.X)):
-            if dist.d[x] < 0: continue
+            if dist.d[x] < 0:
+                continue
             centre = np.array([board.X[g].mean(0) for g in groups])
-            yield from place(int(x), groups, np.argsort(((centre - board.X[x])**2).sum(1), kind="stable"), board)
+            yield from place(
+                int(x),
+                groups,
+                np.argsort(((centre - board.X[x]) ** 2).sum(1), kind="stable"),
+                board,
+            )
 
 # %% ../nbs/24_query_strategies.ipynb #6863f577
 class MinMax(BaseEstimator):
     "Always the row farthest from all neighbourhoods, eq. (2) (Mallapragada et al. 2008)."
+
     def ask(self, board):
         "Generator of pairs."
         groups, dist = [], _Distances(board.X)
         yield from explore_groups(groups, dist, board)
         while (x := dist.farthest()) is not None:
-            gap = [((board.X[g] - board.X[x])**2).sum(1).min() for g in groups]
+            gap = [((board.X[g] - board.X[x]) ** 2).sum(1).min() for g in groups]
             done = yield from place(x, groups, np.argsort(gap, kind="stable"), board)
-            if done: dist.add(x)
-            else: dist.drop(x)
+            if done:
+                dist.add(x)
+            else:
+                dist.drop(x)
 
 # %% ../nbs/24_query_strategies.ipynb #47b5078b
 def forest_similarity(
-    leaves:np.ndarray, # `(n, T)` leaf of every row in every tree
-    rows, # rows to compare with
-)->np.ndarray: # `(n, r)`
+    leaves: np.ndarray,  # `(n, T)` leaf of every row in every tree
+    rows,  # rows to compare with
+) -> np.ndarray:  # `(n, r)`
     "Share of trees in which two rows meet in a leaf."
     return np.stack([(leaves == leaves[j]).mean(1) for j in rows], 1)
 
+
 def neighbourhood_chances(
-    M:np.ndarray, # `(n, r)` similarity to the placed rows
-    owner:np.ndarray, # `(r,)` neighbourhood of each placed row
-)->np.ndarray: # `(n, l)`
+    M: np.ndarray,  # `(n, r)` similarity to the placed rows
+    owner: np.ndarray,  # `(r,)` neighbourhood of each placed row
+) -> np.ndarray:  # `(n, l)`
     "Chance of each neighbourhood for every row, eq. (3)."
-    member = np.eye(owner.max()+1)[owner]
-    p = M @ (member/member.sum(0))
+    member = np.eye(owner.max() + 1)[owner]
+    p = M @ (member / member.sum(0))
     total = p.sum(1, keepdims=True)
-    return np.where(total > 0, p/np.where(total > 0, total, 1), 1/p.shape[1])
+    return np.where(total > 0, p / np.where(total > 0, total, 1), 1 / p.shape[1])
 
 # %% ../nbs/24_query_strategies.ipynb #56586702
 def npu_scores(
-    p:np.ndarray, # `(n, l)` chances of the neighbourhoods
-)->np.ndarray: # `(n,)`
+    p: np.ndarray,  # `(n, l)` chances of the neighbourhoods
+) -> np.ndarray:  # `(n,)`
     "Entropy per expected question, eq. (4)."
-    H = -(p*np.log(np.maximum(p, 1e-300))).sum(1)
-    cost = np.sort(p, 1)[:, ::-1] @ np.arange(1, p.shape[1]+1)
-    return H/cost
+    H = -(p * np.log(np.maximum(p, 1e-300))).sum(1)
+    cost = np.sort(p, 1)[:, ::-1] @ np.arange(1, p.shape[1] + 1)
+    return H / cost
 
 # %% ../nbs/24_query_strategies.ipynb #cbe783d8
 class NPU(BaseEstimator):
     "Entropy of a row's neighbourhood per question, from a random forest on the current clustering (Xiong et al. 2014)."
-    def __init__(self,
-        n_trees=50, # trees of the forest
-        every=1, # rows placed between two forests (a new neighbourhood always brings one): more is faster
-    ): self.n_trees, self.every = n_trees, every
+
+    def __init__(
+        self,
+        n_trees=50,  # trees of the forest
+        every=1,  # rows placed between two forests (a new neighbourhood always brings one): more is faster
+    ):
+        self.n_trees, self.every = n_trees, every
 
     def _leaves(self, board):
-        forest = RandomForestClassifier(self.n_trees, random_state=int(board.rng.integers(2**31)))
+        forest = RandomForestClassifier(
+            self.n_trees, random_state=int(board.rng.integers(2**31))
+        )
         return forest.fit(board.X, board.labels()).apply(board.X)
 
     def ask(self, board):
@@ -144,56 +191,90 @@ class NPU(BaseEstimator):
         groups, out, age, seen = [[int(rng.integers(n))]], np.ones(n, bool), 0, 1
         out[groups[0]] = False
         while out.any():
-            if len(groups) == 1: x, p = int(rng.choice(np.flatnonzero(out))), np.ones((n, 1))
+            if len(groups) == 1:
+                x, p = int(rng.choice(np.flatnonzero(out))), np.ones((n, 1))
             else:
-                if len(groups) > seen or age >= self.every: leaves, age, seen = self._leaves(board), 0, len(groups)
+                if len(groups) > seen or age >= self.every:
+                    leaves, age, seen = self._leaves(board), 0, len(groups)
                 age += 1
                 owner = np.repeat(np.arange(len(groups)), [len(g) for g in groups])
                 p = neighbourhood_chances(forest_similarity(leaves, sum(groups, [])), owner)
                 x = int(np.where(out, npu_scores(p), -1).argmax())
             out[x] = False
-            yield from place(x, groups, np.argsort(-p[x], kind="stable"), board, lambda x, g: g[0])
+            yield from place(
+                x, groups, np.argsort(-p[x], kind="stable"), board, lambda x, g: g[0]
+            )
 
 # %% ../nbs/24_query_strategies.ipynb #56bb9bfe
 class RandomPairs(BaseEstimator):
     "Pairs at random, none twice."
-    def __init__(self, tree=False, # skip pairs that close a cycle?
-                 ): self.tree = tree
+
+    def __init__(
+        self,
+        tree=False,  # skip pairs that close a cycle?
+    ):
+        self.tree = tree
+
     def ask(self, board):
         "Generator of pairs."
         n, asked, uf = len(board.X), set(), UnionFind(len(board.X))
-        while len(asked) < n*(n-1)//2 and (not self.tree or uf.n_components > 1):
+        while len(asked) < n * (n - 1) // 2 and (not self.tree or uf.n_components > 1):
             a, b = np.sort(board.rng.choice(n, 2, replace=False)).tolist()
-            if (a, b) in asked or self.tree and uf.same(a, b): continue
-            asked.add((a, b)); uf.union(a, b)
+            if (a, b) in asked or self.tree and uf.same(a, b):
+                continue
+            asked.add((a, b))
+            uf.union(a, b)
             yield Pair(a, b)
 
 # %% ../nbs/24_query_strategies.ipynb #1c5d8074
-STRATEGIES = {"explore-consolidate": ExploreConsolidate, "min-max": MinMax, "npu": NPU, "random": RandomPairs}
+STRATEGIES = {
+    "explore-consolidate": ExploreConsolidate,
+    "min-max": MinMax,
+    "npu": NPU,
+    "random": RandomPairs,
+}
+
 
 def _strategy(s):
-    if s is None: return NPU()
+    if s is None:
+        return NPU()
     if isinstance(s, str):
-        if s not in STRATEGIES: raise ValueError(f"strategy={s!r} is not known: use {', '.join(map(repr, STRATEGIES))}, or an object with ask(board).")
+        if s not in STRATEGIES:
+            raise ValueError(
+                f"strategy={s!r} is not known: use {', '.join(map(repr, STRATEGIES))}, or an object with ask(board)."
+            )
         return STRATEGIES[s]()
-    if not hasattr(s, "ask"): raise TypeError(f"strategy={s!r} has no method ask(board).")
+    if not hasattr(s, "ask"):
+        raise TypeError(f"strategy={s!r} has no method ask(board).")
     return s
 
 # %% ../nbs/24_query_strategies.ipynb #e2a00001
 class _Fits(ActiveLearner):
     "The passive clusterer, fitted when somebody looks, and what can be read off it."
+
     def _passive(self, seed):
         "The clusterer, with our number of clusters and a fixed seed."
         from csc_nb.baselines.kmeans import PCKMeans
-        est = PCKMeans(self.n_clusters or 8) if self.clusterer is None else clone(self.clusterer)
+
+        est = (
+            PCKMeans(self.n_clusters or 8)
+            if self.clusterer is None
+            else clone(self.clusterer)
+        )
         p = est.get_params(deep=False)
-        new = {"n_clusters": self.n_clusters} if self.n_clusters is not None and "n_clusters" in p else {}
-        if "random_state" in p and not isinstance(p["random_state"], (int, np.integer)): new["random_state"] = seed
+        new = (
+            {"n_clusters": self.n_clusters}
+            if self.n_clusters is not None and "n_clusters" in p
+            else {}
+        )
+        if "random_state" in p and not isinstance(p["random_state"], (int, np.integer)):
+            new["random_state"] = seed
         return est.set_params(**new)
 
     def _fit_now(self, X, est, links):
         "Labels of the clusterer for these links; each set of links is fitted once."
-        if getattr(self, "_fits_of", None) is not X: self._fits, self._fits_of, self._last = {}, X, (None, None)
+        if getattr(self, "_fits_of", None) is not X:
+            self._fits, self._fits_of, self._last = {}, X, (None, None)
         key = tuple(links)
         if key not in self._fits:
             a, b, v = np.array(links, dtype=np.int64).reshape(-1, 3).T
@@ -209,9 +290,15 @@ class _Fits(ActiveLearner):
     def clusterer_(self):
         "The passive clusterer, fitted to the answers so far."
         self.labels_
-        if self._last[0] != tuple(self._now): self._fits.pop(tuple(self._now), None); self._publish_links(self._X, self._passive_now(), self._now); self.labels_
+        if self._last[0] != tuple(self._now):
+            self._fits.pop(tuple(self._now), None)
+            self._publish_links(self._X, self._passive_now(), self._now)
+            self.labels_
         return self._last[1]
-    def _passive_now(self): return self._passive(int(np.random.default_rng(self.seed_).integers(2**31)))
+
+    def _passive_now(self):
+        return self._passive(int(np.random.default_rng(self.seed_).integers(2**31)))
+
     @property
     def implied_(self):
         "Links that followed without a question, as rows (a, b, answer)."
@@ -221,29 +308,44 @@ class _Fits(ActiveLearner):
 # %% ../nbs/24_query_strategies.ipynb #99c6c89a
 class ActiveClusterer(_Fits):
     "A query strategy with any passive clusterer."
+
     method_name = "active"
-    def __init__(self,
-        strategy=None, # a name of `STRATEGIES` or an object with `ask(board)`; None: NPU
-        clusterer=None, # a passive clusterer that takes `constraints`; None: `PCKMeans`
-        *, n_clusters=None, # None: that of the clusterer
-        random_state=None):
-        self.strategy, self.clusterer, self.n_clusters, self.random_state = strategy, clusterer, n_clusters, random_state
+
+    def __init__(
+        self,
+        strategy=None,  # a name of `STRATEGIES` or an object with `ask(board)`; None: NPU
+        clusterer=None,  # a passive clusterer that takes `constraints`; None: `PCKMeans`
+        *,
+        n_clusters=None,  # None: that of the clusterer
+        random_state=None,
+    ):
+        self.strategy, self.clusterer, self.n_clusters, self.random_state = (
+            strategy,
+            clusterer,
+            n_clusters,
+            random_state,
+        )
 
     def _queries(self, X, rng):
         est = self._passive(int(rng.integers(2**31)))
         K = getattr(est, "n_clusters", None)
-        if K is not None: self._check_n_clusters(len(X), K)
+        if K is not None:
+            self._check_n_clusters(len(X), K)
         links = []
         labels = lambda: self._fit_now(X, est, links + board.implied)
         board = Board(X, K, np.random.default_rng(int(rng.integers(2**31))), labels)
-        self.n_iter_, self.objective_history_ = 0, [0.]
+        self.n_iter_, self.objective_history_ = 0, [0.0]
         self._publish(lambda: self._fit_now(X, est, []))
         questions, said = _strategy(self.strategy).ask(board), None
         while True:
-            try: q = questions.send(said)
-            except StopIteration: break
-            finally: self._publish_links(X, est, links + board.implied)
+            try:
+                q = questions.send(said)
+            except StopIteration:
+                break
+            finally:
+                self._publish_links(X, est, links + board.implied)
             said = yield q
             self.n_iter_ += 1
-            if said: links.append((q.a, q.b, said))
+            if said:
+                links.append((q.a, q.b, said))
             self._publish_links(X, est, links + board.implied)

@@ -25,94 +25,111 @@ from .tvclust import Links, friends_strangers, make_links
 # %% ../nbs/10a_rdpmeans.ipynb #03eb9fa4
 class Bregman(NamedTuple):
     "A convex function, its gradient, and the number by which kernels know it."
-    name:str # as in `divergence="..."`
-    code:int # 0 x², 1 x log x, 2 −log x, 3 |x−μ| (not a Bregman divergence)
-    phi:object # φ of each row
-    grad:object # ∇φ
 
-DIVERGENCES = {b.name: b for b in (
-    Bregman("euclidean", 0, lambda x: (x**2).sum(-1), lambda x: 2*x),
-    Bregman("mahalanobis", 0, lambda x: (x**2).sum(-1), lambda x: 2*x),
-    Bregman("kl", 1, lambda x: (xlogy(x, x) - x).sum(-1), np.log),
-    Bregman("poisson", 1, lambda x: (xlogy(x, x) - x).sum(-1), np.log),
-    Bregman("itakura-saito", 2, lambda x: -np.log(x).sum(-1), lambda x: -1/x),
-    Bregman("unsquared", 3, lambda x: (x**2).sum(-1), lambda x: 2*x))}
+    name: str  # as in `divergence="..."`
+    code: int  # 0 x², 1 x log x, 2 −log x, 3 |x−μ| (not a Bregman divergence)
+    phi: object  # φ of each row
+    grad: object  # ∇φ
+
+
+DIVERGENCES = {
+    b.name: b
+    for b in (
+        Bregman("euclidean", 0, lambda x: (x**2).sum(-1), lambda x: 2 * x),
+        Bregman("mahalanobis", 0, lambda x: (x**2).sum(-1), lambda x: 2 * x),
+        Bregman("kl", 1, lambda x: (xlogy(x, x) - x).sum(-1), np.log),
+        Bregman("poisson", 1, lambda x: (xlogy(x, x) - x).sum(-1), np.log),
+        Bregman("itakura-saito", 2, lambda x: -np.log(x).sum(-1), lambda x: -1 / x),
+        Bregman("unsquared", 3, lambda x: (x**2).sum(-1), lambda x: 2 * x),
+    )
+}
+
 
 def divergence(
-    x:np.ndarray, # `(..., d)` points
-    mu:np.ndarray, # `(..., d)` centres
-    B:Bregman, # which divergence
-)->np.ndarray: # `(...)`
+    x: np.ndarray,  # `(..., d)` points
+    mu: np.ndarray,  # `(..., d)` centres
+    B: Bregman,  # which divergence
+) -> np.ndarray:  # `(...)`
     "Bregman divergence, Definition 1."
-    D = B.phi(x) - B.phi(mu) - ((x - mu)*B.grad(mu)).sum(-1)
+    D = B.phi(x) - B.phi(mu) - ((x - mu) * B.grad(mu)).sum(-1)
     return np.sqrt(np.maximum(D, 0)) if B.code == 3 else D
 
 # %% ../nbs/10a_rdpmeans.ipynb #0498f473
 def dual(
-    mu:np.ndarray, # `(K, d)` means
-    B:Bregman, # which divergence
-)->tuple: # `theta (K, d)`, `psi (K,)`
+    mu: np.ndarray,  # `(K, d)` means
+    B: Bregman,  # which divergence
+) -> tuple:  # `theta (K, d)`, `psi (K,)`
     "Natural parameters of means and their log-partition, Definition 2."
     theta = B.grad(mu)
-    return theta, (mu*theta).sum(-1) - B.phi(mu)
+    return theta, (mu * theta).sum(-1) - B.phi(mu)
 
 # %% ../nbs/10a_rdpmeans.ipynb #5bc74837
 def link_probabilities(
-    xi1:float, xi2:float, # prices of the two kinds of link, not both 0
-    gamma:float=1., # precision; for squared Euclidean distance 1/(2σ²)
-)->tuple: # p, q
+    xi1: float,
+    xi2: float,  # prices of the two kinds of link, not both 0
+    gamma: float = 1.0,  # precision; for squared Euclidean distance 1/(2σ²)
+) -> tuple:  # p, q
     "The p and q of (8) for which the links have prices `xi1`, `xi2`."
-    a, b = np.exp(gamma*xi1), np.exp(gamma*xi2)
-    return a*(b-1)/(a*b-1), b*(a-1)/(a*b-1)
+    a, b = np.exp(gamma * xi1), np.exp(gamma * xi2)
+    return a * (b - 1) / (a * b - 1), b * (a - 1) / (a * b - 1)
 
 # %% ../nbs/10a_rdpmeans.ipynb #3f2006c4
 class Problem(NamedTuple):
     "What RDP-means is given: points, links, the price of a cluster, the divergence."
-    X:np.ndarray # `(n, d)` points
-    phi:np.ndarray # `(n,)` φ of each point
-    links:Links # the answers
-    lam:float # price λ of a cluster
-    B:Bregman # divergence
-    max_clusters:float=np.inf # exact moves open no more clusters than this
+
+    X: np.ndarray  # `(n, d)` points
+    phi: np.ndarray  # `(n,)` φ of each point
+    links: Links  # the answers
+    lam: float  # price λ of a cluster
+    B: Bregman  # divergence
+    max_clusters: float = np.inf  # exact moves open no more clusters than this
+
 
 def rdp_problem(
-    X:np.ndarray, # `(n, d)` points
-    links:Links=None, # the answers; none: DP-means
-    lam:float=1., # price of a cluster
-    divergence:str="euclidean", # a key of `DIVERGENCES`
-)->Problem:
+    X: np.ndarray,  # `(n, d)` points
+    links: Links = None,  # the answers; none: DP-means
+    lam: float = 1.0,  # price of a cluster
+    divergence: str = "euclidean",  # a key of `DIVERGENCES`
+) -> Problem:
     "Gather what stays fixed during a run."
     X, B = np.ascontiguousarray(X, dtype=float), DIVERGENCES[divergence]
-    return Problem(X, B.phi(X), make_links(len(X)) if links is None else links, float(lam), B)
+    return Problem(
+        X, B.phi(X), make_links(len(X)) if links is None else links, float(lam), B
+    )
+
 
 def prices(
-    i:int, # a point
-    z:np.ndarray, # `(n,)` labels 0..K-1
-    mu:np.ndarray, # `(K, d)` centres
-    prob:Problem, # points, links, λ
-    xi1:float, # price of a broken may-link
-    xi2:float, # price of a broken may-not-link
-)->np.ndarray: # `(K,)`; a new cluster costs `prob.lam`
+    i: int,  # a point
+    z: np.ndarray,  # `(n,)` labels 0..K-1
+    mu: np.ndarray,  # `(K, d)` centres
+    prob: Problem,  # points, links, λ
+    xi1: float,  # price of a broken may-link
+    xi2: float,  # price of a broken may-not-link
+) -> np.ndarray:  # `(K,)`; a new cluster costs `prob.lam`
     "What each cluster charges point `i`: the exponents of (19)."
     f, s = friends_strangers(i, z, prob.links, len(mu))
-    return divergence(prob.X[i], mu, prob.B) - xi1*f + xi2*s
+    return divergence(prob.X[i], mu, prob.B) - xi1 * f + xi2 * s
 
 # %% ../nbs/10a_rdpmeans.ipynb #d1ac0df9
 def rdp_sweep(
-    z:np.ndarray, # `(n,)` labels 0..K-1
-    mu:np.ndarray, # `(K, d)` centres
-    prob:Problem, # points, links, λ
-    xi1:float, xi2:float, # prices of broken links
-    order:np.ndarray, # points in the order of the visit
-)->tuple: # new labels, centres (some may be empty)
+    z: np.ndarray,  # `(n,)` labels 0..K-1
+    mu: np.ndarray,  # `(K, d)` centres
+    prob: Problem,  # points, links, λ
+    xi1: float,
+    xi2: float,  # prices of broken links
+    order: np.ndarray,  # points in the order of the visit
+) -> tuple:  # new labels, centres (some may be empty)
     "The inner loop of Algorithm 1, formula version."
     z, mu = z.copy(), list(mu)
     for i in order:
         price = prices(i, z, np.array(mu), prob, xi1, xi2)
         k = z[i] if price[z[i]] <= price.min() else int(price.argmin())
-        if price[k] >= prob.lam: mu.append(prob.X[i]); k = len(mu) - 1
+        if price[k] >= prob.lam:
+            mu.append(prob.X[i])
+            k = len(mu) - 1
         z[i] = k
     return z, np.array(mu)
+
 
 @njit(cache=True)
 def _rdp_means(X, z, K):
@@ -121,13 +138,17 @@ def _rdp_means(X, z, K):
     mu, size, new, m = np.zeros((K, d)), np.zeros(K, np.int64), np.zeros(K, np.int64), 0
     for i in range(n):
         size[z[i]] += 1
-        for j in range(d): mu[z[i], j] += X[i, j]
+        for j in range(d):
+            mu[z[i], j] += X[i, j]
     for k in range(K):
-        if size[k] == 0: continue
-        for j in range(d): mu[m, j] = mu[k, j]/size[k]
+        if size[k] == 0:
+            continue
+        for j in range(d):
+            mu[m, j] = mu[k, j] / size[k]
         size[m], new[k] = size[k], m
         m += 1
-    for i in range(n): z[i] = new[z[i]]
+    for i in range(n):
+        z[i] = new[z[i]]
     return mu[:m].copy(), size[:m].copy()
 
 # %% ../nbs/10a_rdpmeans.ipynb #fd4aaac4
@@ -137,273 +158,405 @@ def _own_cost(X, phi, z, theta, psi):
     out = np.empty(len(z))
     for i in range(len(z)):
         s = phi[i] + psi[z[i]]
-        for j in range(X.shape[1]): s -= X[i, j]*theta[z[i], j]
-        out[i] = max(s, 0.)
+        for j in range(X.shape[1]):
+            s -= X[i, j] * theta[z[i], j]
+        out[i] = max(s, 0.0)
     return out
 
+
 def rdp_objective(
-    z:np.ndarray, # `(n,)` labels
-    mu:np.ndarray, # `(K, d)` centres
-    prob:Problem, # points, links, λ
-    xi1:float, xi2:float, # prices of broken links
-    size:np.ndarray=None, # `(K,)` members, if `mu` are their means: saves a pass over the data
-)->float:
+    z: np.ndarray,  # `(n,)` labels
+    mu: np.ndarray,  # `(K, d)` centres
+    prob: Problem,  # points, links, λ
+    xi1: float,
+    xi2: float,  # prices of broken links
+    size: np.ndarray = None,  # `(K,)` members, if `mu` are their means: saves a pass over the data
+) -> float:
     "The objective J which Algorithm 1 decreases at fixed ξ; Theorem 4, corrected."
-    if size is not None and prob.B.code != 3: D = prob.phi.sum() - size@prob.B.phi(mu)
+    if size is not None and prob.B.code != 3:
+        D = prob.phi.sum() - size @ prob.B.phi(mu)
     else:
         D = _own_cost(prob.X, prob.phi, z, *dual(mu, prob.B))
         D = np.sqrt(D).sum() if prob.B.code == 3 else D.sum()
     inside = z[prob.links.a] == z[prob.links.b]
-    return D - xi1*prob.links.f[inside].sum() + xi2*prob.links.s[inside].sum() + prob.lam*len(mu)
+    return (
+        D
+        - xi1 * prob.links.f[inside].sum()
+        + xi2 * prob.links.s[inside].sum()
+        + prob.lam * len(mu)
+    )
 
 # %% ../nbs/10a_rdpmeans.ipynb #0c802416
 @njit(cache=True, fastmath={"contract"})
 def _linear(X, i, phi, theta, psi, K, price):
     "φ(x) + ψ − ⟨x, θ⟩ of row `i` for K centres, two coordinates at a time."
     d = X.shape[1]
-    for k in range(K): price[k] = psi[k] + phi[i]
-    for j in range(0, d-1, 2):
-        u, v = X[i, j], X[i, j+1]
-        for k in range(K): price[k] -= u*theta[j, k] + v*theta[j+1, k]
+    for k in range(K):
+        price[k] = psi[k] + phi[i]
+    for j in range(0, d - 1, 2):
+        u, v = X[i, j], X[i, j + 1]
+        for k in range(K):
+            price[k] -= u * theta[j, k] + v * theta[j + 1, k]
     if d % 2:
-        for k in range(K): price[k] -= X[i, d-1]*theta[d-1, k]
+        for k in range(K):
+            price[k] -= X[i, d - 1] * theta[d - 1, k]
+
 
 @njit(cache=True, fastmath={"contract"})
 def _rdp_sweep(X, phi, order, t0, z, theta, psi, K, indptr, nbr, gain, lam, code):
     "Visit `order[t0:]`; stops early when `theta (d, room)` and `psi` are full. Returns position, K, moves."
     d, price, moved = X.shape[1], np.empty(len(psi)), 0
     for t in range(t0, len(order)):
-        i = order[t]; old = z[i]; best = old
-        if K == len(psi): return t, K, moved
+        i = order[t]
+        old = z[i]
+        best = old
+        if K == len(psi):
+            return t, K, moved
         _linear(X, i, phi, theta, psi, K, price)
         if code == 3:
-            for k in range(K): price[k] = np.sqrt(max(price[k], 0.))
-        for e in range(indptr[i], indptr[i+1]): price[z[nbr[e]]] -= gain[e]
+            for k in range(K):
+                price[k] = np.sqrt(max(price[k], 0.0))
+        for e in range(indptr[i], indptr[i + 1]):
+            price[z[nbr[e]]] -= gain[e]
         for k in range(K):
-            if price[k] < price[best]: best = k
+            if price[k] < price[best]:
+                best = k
         if price[best] >= lam:
             best, psi[K] = K, -phi[i]
             for j in range(d):
                 x = X[i, j]
-                theta[j, K] = np.log(x) if code == 1 else -1/x if code == 2 else 2*x
-                psi[K] += x*theta[j, K]
+                theta[j, K] = np.log(x) if code == 1 else -1 / x if code == 2 else 2 * x
+                psi[K] += x * theta[j, K]
             K += 1
-        z[i] = best; moved += best != old
+        z[i] = best
+        moved += best != old
     return len(order), K, moved
 
 # %% ../nbs/10a_rdpmeans.ipynb #a53a6df9
 def _room(K, *arrays):
     "The arrays with free space along their last axis, for about as many clusters again."
-    return [np.concatenate([a[..., :K], np.zeros(a.shape[:-1] + (K + 16,), a.dtype)], -1) for a in arrays]
+    return [
+        np.concatenate([a[..., :K], np.zeros(a.shape[:-1] + (K + 16,), a.dtype)], -1)
+        for a in arrays
+    ]
+
 
 def _fast_sweep(z, mu, prob, xi1, xi2, order):
     "`rdp_sweep` through the kernel: labels, number of centres, how many points moved."
     L, K, t, moved = prob.links, len(mu), 0, 0
-    theta, psi = dual(mu, prob.B); theta = np.ascontiguousarray(theta.T)
-    z, gain = z.copy(), (xi1*L.f - xi2*L.s)[L.edge]
+    theta, psi = dual(mu, prob.B)
+    theta = np.ascontiguousarray(theta.T)
+    z, gain = z.copy(), (xi1 * L.f - xi2 * L.s)[L.edge]
     while t < len(order):
         theta, psi = _room(K, theta, psi)
-        t, K, m = _rdp_sweep(prob.X, prob.phi, order, t, z, theta, psi, K, L.indptr, L.nbr, gain, prob.lam, prob.B.code)
+        t, K, m = _rdp_sweep(
+            prob.X,
+            prob.phi,
+            order,
+            t,
+            z,
+            theta,
+            psi,
+            K,
+            L.indptr,
+            L.nbr,
+            gain,
+            prob.lam,
+            prob.B.code,
+        )
         moved += m
     return z, K, moved
 
 # %% ../nbs/10a_rdpmeans.ipynb #bfc99310
 def exact_prices(
-    i:int, # a point
-    z:np.ndarray, # `(n,)` labels
-    K:int, # clusters to price; empty ones cost λ
-    prob:Problem, # points, links, λ
-    xi1:float, xi2:float, # prices of broken links
-)->np.ndarray: # `(K,)`
+    i: int,  # a point
+    z: np.ndarray,  # `(n,)` labels
+    K: int,  # clusters to price; empty ones cost λ
+    prob: Problem,  # points, links, λ
+    xi1: float,
+    xi2: float,  # prices of broken links
+) -> np.ndarray:  # `(K,)`
     "Change of J when `i` joins each cluster, against not being there at all."
-    h = lambda A: len(A)*prob.B.phi(A.mean(0))
+    h = lambda A: len(A) * prob.B.phi(A.mean(0))
     rest = np.delete(np.arange(len(z)), i)
     f, s = friends_strangers(i, z, prob.links, K)
     price = np.full(K, prob.lam)
     for k in np.unique(z[rest]):
         A = prob.X[rest][z[rest] == k]
-        price[k] = prob.phi[i] + h(A) - h(np.vstack([A, prob.X[i]])) - xi1*f[k] + xi2*s[k]
+        price[k] = (
+            prob.phi[i] + h(A) - h(np.vstack([A, prob.X[i]])) - xi1 * f[k] + xi2 * s[k]
+        )
     return price
 
 # %% ../nbs/10a_rdpmeans.ipynb #406e70db
 @njit(cache=True, fastmath={"contract"})
-def _hartigan_sweep(X, phi, order, t0, z, size, theta, psi, factor, K, indptr, nbr, gain, lam, limit):
+def _hartigan_sweep(
+    X, phi, order, t0, z, size, theta, psi, factor, K, indptr, nbr, gain, lam, limit
+):
     "Visit `order[t0:]` with exact squared Euclidean prices; `theta (d, room)` holds 2μ. Returns position, K, moves."
     d, price, moved, live = X.shape[1], np.empty(len(psi)), 0, (size > 0).sum()
     for t in range(t0, len(order)):
-        if K == len(psi): return t, K, moved
-        i = order[t]; old = z[i]; best = old; n = size[old]
+        if K == len(psi):
+            return t, K, moved
+        i = order[t]
+        old = z[i]
+        best = old
+        n = size[old]
         _linear(X, i, phi, theta, psi, K, price)
-        for k in range(K): price[k] *= factor[k]
-        if n > 1: price[old] *= (n + 1.)/(n - 1.)
-        for e in range(indptr[i], indptr[i+1]): price[z[nbr[e]]] -= gain[e]
-        if n == 1: price[old] = lam
         for k in range(K):
-            if price[k] < price[best]: best = k
-        if price[best] > lam and live < limit: best = K; K += 1
-        if best == old: continue
-        z[i] = best; moved += 1; live += int(size[best] == 0) - int(n == 1)
+            price[k] *= factor[k]
+        if n > 1:
+            price[old] *= (n + 1.0) / (n - 1.0)
+        for e in range(indptr[i], indptr[i + 1]):
+            price[z[nbr[e]]] -= gain[e]
+        if n == 1:
+            price[old] = lam
+        for k in range(K):
+            if price[k] < price[best]:
+                best = k
+        if price[best] > lam and live < limit:
+            best = K
+            K += 1
+        if best == old:
+            continue
+        z[i] = best
+        moved += 1
+        live += int(size[best] == 0) - int(n == 1)
         for k, sign in ((old, -1), (best, 1)):
-            size[k] += sign; psi[k] = 0.; factor[k] = size[k]/(size[k] + 1.)
+            size[k] += sign
+            psi[k] = 0.0
+            factor[k] = size[k] / (size[k] + 1.0)
             for j in range(d):
-                theta[j, k] += sign*(2*X[i, j] - theta[j, k])/max(size[k], 1)
-                psi[k] += theta[j, k]*theta[j, k]/4
-        if n == 1: psi[old], factor[old] = 1e300, 1.            # nobody joins an empty cluster
+                theta[j, k] += sign * (2 * X[i, j] - theta[j, k]) / max(size[k], 1)
+                psi[k] += theta[j, k] * theta[j, k] / 4
+        if n == 1:
+            psi[old], factor[old] = 1e300, 1.0  # nobody joins an empty cluster
     return len(order), K, moved
 
 # %% ../nbs/10a_rdpmeans.ipynb #8bdfcdde
 @njit(cache=True)
 def _h(G, tot, n, d, code):
     "|A| φ(mean of A) from the three sums."
-    return G - (1 + np.log(n))*tot if code == 1 else -n*(G - d*np.log(n))
+    return G - (1 + np.log(n)) * tot if code == 1 else -n * (G - d * np.log(n))
+
 
 @njit(cache=True)
 def _shift(x, sign, k, S, G, tot, size, code):
     "Put `x` into cluster `k`, or take it out."
-    size[k] += sign; G[k] = tot[k] = 0.
+    size[k] += sign
+    G[k] = tot[k] = 0.0
     for j in range(len(x)):
-        S[j, k] = S[j, k] + sign*x[j] if size[k] > 0 else 0.
-        s = S[j, k]; tot[k] += s
-        if size[k] > 0: G[k] += s*np.log(s) if code == 1 else np.log(s)
+        S[j, k] = S[j, k] + sign * x[j] if size[k] > 0 else 0.0
+        s = S[j, k]
+        tot[k] += s
+        if size[k] > 0:
+            G[k] += s * np.log(s) if code == 1 else np.log(s)
+
 
 @njit(cache=True)
-def _exact_sweep(X, phi, order, t0, z, size, S, G, tot, K, indptr, nbr, gain, lam, limit, code):
+def _exact_sweep(
+    X, phi, order, t0, z, size, S, G, tot, K, indptr, nbr, gain, lam, limit, code
+):
     "Visit `order[t0:]` with exact prices; the sums are kept up to date. Returns position, K, moves."
     d, price, moved, live = X.shape[1], np.empty(len(G)), 0, (size > 0).sum()
     for t in range(t0, len(order)):
-        if K == len(G): return t, K, moved
-        i = order[t]; old = z[i]; best = old; tx = X[i].sum()
+        if K == len(G):
+            return t, K, moved
+        i = order[t]
+        old = z[i]
+        best = old
+        tx = X[i].sum()
         _shift(X[i], -1, old, S, G, tot, size, code)
-        for k in range(K): price[k] = 0.
+        for k in range(K):
+            price[k] = 0.0
         for j in range(d):
             for k in range(K):
                 s = S[j, k] + X[i, j]
-                price[k] += s*np.log(s) if code == 1 else np.log(s)
+                price[k] += s * np.log(s) if code == 1 else np.log(s)
         for k in range(K):
-            if size[k] == 0: price[k] = np.inf
-            else: price[k] = phi[i] + _h(G[k], tot[k], size[k], d, code) - _h(price[k], tot[k] + tx, size[k] + 1, d, code)
-        for e in range(indptr[i], indptr[i+1]): price[z[nbr[e]]] -= gain[e]
-        if size[old] == 0: price[old] = lam
+            if size[k] == 0:
+                price[k] = np.inf
+            else:
+                price[k] = (
+                    phi[i]
+                    + _h(G[k], tot[k], size[k], d, code)
+                    - _h(price[k], tot[k] + tx, size[k] + 1, d, code)
+                )
+        for e in range(indptr[i], indptr[i + 1]):
+            price[z[nbr[e]]] -= gain[e]
+        if size[old] == 0:
+            price[old] = lam
         for k in range(K):
-            if price[k] < price[best]: best = k
-        if price[best] > lam and live < limit: best = K; K += 1
+            if price[k] < price[best]:
+                best = k
+        if price[best] > lam and live < limit:
+            best = K
+            K += 1
         live += int(size[best] == 0) - int(size[old] == 0)
         _shift(X[i], 1, best, S, G, tot, size, code)
-        z[i] = best; moved += best != old
+        z[i] = best
+        moved += best != old
     return len(order), K, moved
 
 # %% ../nbs/10a_rdpmeans.ipynb #3a0a5e24
 def _fast_exact_sweep(z, mu, prob, xi1, xi2, order):
     "A sweep with exact prices; `mu` are the means of `z`. Labels, number of clusters, how many points moved."
     L, code, t, moved, z, K = prob.links, prob.B.code, 0, 0, z.copy(), len(mu)
-    size, gain = np.bincount(z, minlength=K), (xi1*L.f - xi2*L.s)[L.edge]
-    S = np.ascontiguousarray(mu.T)*(2 if code == 0 else size)
-    if code == 0: sums = (S**2).sum(0)/4, size/(size + 1.)
-    else: sums = (xlogy(S, S) if code == 1 else np.log(S)).sum(0), S.sum(0)
+    size, gain = np.bincount(z, minlength=K), (xi1 * L.f - xi2 * L.s)[L.edge]
+    S = np.ascontiguousarray(mu.T) * (2 if code == 0 else size)
+    if code == 0:
+        sums = (S**2).sum(0) / 4, size / (size + 1.0)
+    else:
+        sums = (xlogy(S, S) if code == 1 else np.log(S)).sum(0), S.sum(0)
     kernel, more = (_hartigan_sweep, ()) if code == 0 else (_exact_sweep, (code,))
     while t < len(order):
         size, S, *sums = _room(K, size, S, *sums)
-        t, K, m = kernel(prob.X, prob.phi, order, t, z, size, S, *sums, K, L.indptr, L.nbr, gain, prob.lam, prob.max_clusters, *more)
+        t, K, m = kernel(
+            prob.X,
+            prob.phi,
+            order,
+            t,
+            z,
+            size,
+            S,
+            *sums,
+            K,
+            L.indptr,
+            L.nbr,
+            gain,
+            prob.lam,
+            prob.max_clusters,
+            *more,
+        )
         moved += m
     return z, K, moved
 
 # %% ../nbs/10a_rdpmeans.ipynb #28145428
 def merge_costs(
-    mu:np.ndarray, size:np.ndarray, # `(K, d)` means, `(K,)` sizes
-    between:np.ndarray, # `(K, K)` ξ₁·may − ξ₂·may-not links between clusters
-    lam:float, B:Bregman, # price of a cluster, divergence
-    rows=None, # only these rows of the result
-)->np.ndarray: # `(K, K)`, infinite on the diagonal
+    mu: np.ndarray,
+    size: np.ndarray,  # `(K, d)` means, `(K,)` sizes
+    between: np.ndarray,  # `(K, K)` ξ₁·may − ξ₂·may-not links between clusters
+    lam: float,
+    B: Bregman,  # price of a cluster, divergence
+    rows=None,  # only these rows of the result
+) -> np.ndarray:  # `(K, K)`, infinite on the diagonal
     "Change of J if clusters a and b merge."
     rows = np.arange(len(mu)) if rows is None else rows
-    own, out = size*B.phi(mu), np.empty((len(rows), len(mu)))
+    own, out = size * B.phi(mu), np.empty((len(rows), len(mu)))
     for r, a in enumerate(rows):
         both = size[a] + size
-        mix = (size[a]*mu[a] + size[:, None]*mu)/both[:, None]
-        out[r] = own[a] + own - both*B.phi(mix) - between[a] - lam
+        mix = (size[a] * mu[a] + size[:, None] * mu) / both[:, None]
+        out[r] = own[a] + own - both * B.phi(mix) - between[a] - lam
         out[r, a] = np.inf
     return out
 
+
 def merge_clusters(
-    z:np.ndarray, mu:np.ndarray, size:np.ndarray, # labels, means, sizes
-    prob:Problem, xi1:float, xi2:float, # points, links, λ; prices of broken links
-    max_clusters:int=1000, # leave a partition finer than this alone
-)->tuple: # labels, means, sizes, how many merges
+    z: np.ndarray,
+    mu: np.ndarray,
+    size: np.ndarray,  # labels, means, sizes
+    prob: Problem,
+    xi1: float,
+    xi2: float,  # points, links, λ; prices of broken links
+    max_clusters: int = 1000,  # leave a partition finer than this alone
+) -> tuple:  # labels, means, sizes, how many merges
     "Merge the best pair of clusters as long as J falls."
     L, K = prob.links, len(mu)
-    if K < 2 or K > max_clusters or not np.isfinite(prob.lam): return z, mu, size, 0
+    if K < 2 or K > max_clusters or not np.isfinite(prob.lam):
+        return z, mu, size, 0
     to, mu, size = np.arange(K), mu.copy(), size.astype(float)
-    W = np.bincount(z[L.a]*K + z[L.b], xi1*L.f - xi2*L.s, K*K).reshape(K, K); W = W + W.T
+    W = np.bincount(z[L.a] * K + z[L.b], xi1 * L.f - xi2 * L.s, K * K).reshape(K, K)
+    W = W + W.T
     C = merge_costs(mu, size, W, prob.lam, prob.B)
-    while C.min() < -1e-10*(1 + prob.lam):
+    while C.min() < -1e-10 * (1 + prob.lam):
         a, b = np.unravel_index(C.argmin(), C.shape)
-        mu[a] = (size[a]*mu[a] + size[b]*mu[b])/(size[a] + size[b]); size[a] += size[b]
-        W[a] += W[b]; W[:, a] += W[:, b]; to[to == b] = a
+        mu[a] = (size[a] * mu[a] + size[b] * mu[b]) / (size[a] + size[b])
+        size[a] += size[b]
+        W[a] += W[b]
+        W[:, a] += W[:, b]
+        to[to == b] = a
         C[a] = C[:, a] = merge_costs(mu, size, W, prob.lam, prob.B, [a])[0]
-        gone = np.setdiff1d(np.arange(K), to); C[gone] = C[:, gone] = np.inf
+        gone = np.setdiff1d(np.arange(K), to)
+        C[gone] = C[:, gone] = np.inf
     keep, new = np.unique(to, return_inverse=True)
     return new[z], mu[keep], size[keep].astype(np.int64), K - len(keep)
 
 # %% ../nbs/10a_rdpmeans.ipynb #3cc2eaf9
 class RDPState(NamedTuple):
     "RDP-means between two sweeps."
-    z:np.ndarray # `(n,)` labels 0..K-1, none empty
-    mu:np.ndarray # `(K, d)` means
-    xi1:float # price of a broken may-link in the next sweep
-    xi2:float # price of a broken may-not-link
-    J:float # objective after the last sweep, at the ξ of that sweep
-    moved:int # points that changed cluster, plus merges; -1 before the first sweep
-    sweep:int # sweeps done
+
+    z: np.ndarray  # `(n,)` labels 0..K-1, none empty
+    mu: np.ndarray  # `(K, d)` means
+    xi1: float  # price of a broken may-link in the next sweep
+    xi2: float  # price of a broken may-not-link
+    J: float  # objective after the last sweep, at the ξ of that sweep
+    moved: int  # points that changed cluster, plus merges; -1 before the first sweep
+    sweep: int  # sweeps done
+
 
 def rdp_init(
-    prob:Problem, # points, links, λ
-    xi1:float=0., xi2:float=None, # prices of broken links; `xi2` as `xi1` if not given
-)->RDPState:
+    prob: Problem,  # points, links, λ
+    xi1: float = 0.0,
+    xi2: float = None,  # prices of broken links; `xi2` as `xi1` if not given
+) -> RDPState:
     "Everything in one cluster."
-    z, mu, xi2 = np.zeros(len(prob.X), np.int64), prob.X.mean(0, keepdims=True), xi1 if xi2 is None else xi2
+    z, mu, xi2 = (
+        np.zeros(len(prob.X), np.int64),
+        prob.X.mean(0, keepdims=True),
+        xi1 if xi2 is None else xi2,
+    )
     return RDPState(z, mu, xi1, xi2, rdp_objective(z, mu, prob, xi1, xi2), -1, 0)
 
 # %% ../nbs/10a_rdpmeans.ipynb #9ba7f7ee
 def visit_order(
-    n:int, # points
-    rng:np.random.Generator, # source of randomness
-    run:int=64, # neighbours kept together when there are many points
-)->np.ndarray: # a permutation of 0..n-1
+    n: int,  # points
+    rng: np.random.Generator,  # source of randomness
+    run: int = 64,  # neighbours kept together when there are many points
+) -> np.ndarray:  # a permutation of 0..n-1
     "Random order of the points, kind to the cache."
-    if n <= 4096: return rng.permutation(n)
+    if n <= 4096:
+        return rng.permutation(n)
     starts = rng.permutation(np.arange(-int(rng.integers(run)), n, run))
     order = (starts[:, None] + np.arange(run)).ravel()
     return order[(order >= 0) & (order < n)]
 
+
 def rdp_step(
-    state:RDPState, # where we are
-    prob:Problem, # points, links, λ
-    rng:np.random.Generator, # for the order of the visit
+    state: RDPState,  # where we are
+    prob: Problem,  # points, links, λ
+    rng: np.random.Generator,  # for the order of the visit
     *,
-    rate:float=1., # ξ is multiplied by this after the sweep
-    moves:str="exact", # exact prices and merges; "paper": Algorithm 1
-)->RDPState:
+    rate: float = 1.0,  # ξ is multiplied by this after the sweep
+    moves: str = "exact",  # exact prices and merges; "paper": Algorithm 1
+) -> RDPState:
     "One sweep over all points, then the means, then merges."
-    order, xi, exact = visit_order(len(prob.X), rng), (state.xi1, state.xi2), moves == "exact" and prob.B.code != 3
-    z, K, moved = (_fast_exact_sweep if exact else _fast_sweep)(state.z, state.mu, prob, *xi, order)
+    order, xi, exact = (
+        visit_order(len(prob.X), rng),
+        (state.xi1, state.xi2),
+        moves == "exact" and prob.B.code != 3,
+    )
+    z, K, moved = (_fast_exact_sweep if exact else _fast_sweep)(
+        state.z, state.mu, prob, *xi, order
+    )
     mu, size = _rdp_means(prob.X, z, K)
     if exact:
-        z, mu, size, merged = merge_clusters(z, mu, size, prob, *xi); moved += merged
+        z, mu, size, merged = merge_clusters(z, mu, size, prob, *xi)
+        moved += merged
     J = rdp_objective(z, mu, prob, *xi, size)
-    return RDPState(z, mu, rate*state.xi1, rate*state.xi2, J, moved, state.sweep + 1)
+    return RDPState(z, mu, rate * state.xi1, rate * state.xi2, J, moved, state.sweep + 1)
 
 # %% ../nbs/10a_rdpmeans.ipynb #4163fa63
 def rdp_means(
-    prob:Problem, # points, links, λ
-    rng:np.random.Generator, # for the order of the visits
+    prob: Problem,  # points, links, λ
+    rng: np.random.Generator,  # for the order of the visits
     *,
-    xi0:float=1e-3, # first price of a broken link
-    rate:float=2., # growth of ξ per sweep
-    xi_max:float=np.inf, # growth stops here
-    patience:int=20, # end after so many sweeps without a change
-    moves:str="paper", # or "exact"
-    max_iter:int=300, # sweeps at most
-)->list: # of states, one per sweep
+    xi0: float = 1e-3,  # first price of a broken link
+    rate: float = 2.0,  # growth of ξ per sweep
+    xi_max: float = np.inf,  # growth stops here
+    patience: int = 20,  # end after so many sweeps without a change
+    moves: str = "paper",  # or "exact"
+    max_iter: int = 300,  # sweeps at most
+) -> list:  # of states, one per sweep
     "Algorithm 1 as printed: ξ grows after every sweep."
     states, quiet = [rdp_init(prob, xi0)], 0
     while quiet < patience and len(states) <= max_iter:
@@ -414,107 +567,161 @@ def rdp_means(
 
 # %% ../nbs/10a_rdpmeans.ipynb #13c6acab
 def farthest_first(
-    X:np.ndarray, # `(n, d)` points
-    k:int, # clusters wanted
-    B:Bregman=DIVERGENCES["euclidean"], # divergence
-)->tuple: # λ, and the points taken
+    X: np.ndarray,  # `(n, d)` points
+    k: int,  # clusters wanted
+    B: Bregman = DIVERGENCES["euclidean"],  # divergence
+) -> tuple:  # λ, and the points taken
     "λ as the k-th farthest-first divergence, from the mean on."
     phi, taken, lam = B.phi(X), [], []
-    def to(c): theta, psi = dual(c[None], B); return np.maximum(phi - X@theta[0] + psi[0], 0)
+
+    def to(c):
+        theta, psi = dual(c[None], B)
+        return np.maximum(phi - X @ theta[0] + psi[0], 0)
+
     D = to(X.mean(0))
     for _ in range(k):
-        taken.append(int(D.argmax())); lam.append(D.max())
+        taken.append(int(D.argmax()))
+        lam.append(D.max())
         D = np.minimum(D, to(X[taken[-1]]))
-    positive = [v for v in lam if v > 1e-12*max(lam[0], 1e-300)]
-    lam = positive[-1] if positive else 1.
+    positive = [v for v in lam if v > 1e-12 * max(lam[0], 1e-300)]
+    lam = positive[-1] if positive else 1.0
     return float(np.sqrt(lam) if B.code == 3 else lam), taken
 
 # %% ../nbs/10a_rdpmeans.ipynb #5eedk0de
 def rdp_seed(
-    prob:Problem, # points; links and λ are not used
-    k:int, # clusters wanted
-    rng:np.random.Generator, # source of randomness
-    n_init:int=3, # starts; the least divergence wins
-    sample:int=20_000, # with more rows than this, seeds come from a sample
-)->tuple: # labels `(n,)`, means, and the cheapest merge of two clusters
+    prob: Problem,  # points; links and λ are not used
+    k: int,  # clusters wanted
+    rng: np.random.Generator,  # source of randomness
+    n_init: int = 3,  # starts; the least divergence wins
+    sample: int = 20_000,  # with more rows than this, seeds come from a sample
+) -> tuple:  # labels `(n,)`, means, and the cheapest merge of two clusters
     "Exactly `k` clusters (fewer if fewer rows differ): k-means++ seeds and exact moves."
-    rows = rng.permutation(len(prob.X))[:sample] if len(prob.X) > sample else np.arange(len(prob.X))
+    rows = (
+        rng.permutation(len(prob.X))[:sample]
+        if len(prob.X) > sample
+        else np.arange(len(prob.X))
+    )
     X, phi, best = np.ascontiguousarray(prob.X[rows]), prob.phi[rows], None
-    free = prob._replace(X=X, phi=phi, links=make_links(len(X)), lam=0., max_clusters=k)
-    def to(c): theta, psi = dual(c[None], prob.B); return np.maximum(phi - X@theta[0] + psi[0], 0)
+    free = prob._replace(X=X, phi=phi, links=make_links(len(X)), lam=0.0, max_clusters=k)
+
+    def to(c):
+        theta, psi = dual(c[None], prob.B)
+        return np.maximum(phi - X @ theta[0] + psi[0], 0)
+
     for _ in range(n_init):
         D, z = to(X[rng.integers(len(X))]), np.zeros(len(X), np.int64)
         for j in range(1, k):
-            if D.max() <= 1e-12*max(abs(phi).max(), 1e-300): break
-            new = to(X[rng.choice(len(X), p=D/D.sum())]); z[new < D] = j; D = np.minimum(D, new)
-        mu, size = _rdp_means(X, z, k); s = RDPState(z, mu, 0., 0., np.inf, -1, 0)
-        while s.moved and s.sweep < 50: s = rdp_step(s, free, rng)
-        if best is None or s.J < best.J: best = s
-    size = np.bincount(best.z).astype(float); theta, psi = dual(best.mu, prob.B)
-    z = best.z if len(rows) == len(prob.X) else (psi - prob.X@theta.T).argmin(1)
+            if D.max() <= 1e-12 * max(abs(phi).max(), 1e-300):
+                break
+            new = to(X[rng.choice(len(X), p=D / D.sum())])
+            z[new < D] = j
+            D = np.minimum(D, new)
+        mu, size = _rdp_means(X, z, k)
+        s = RDPState(z, mu, 0.0, 0.0, np.inf, -1, 0)
+        while s.moved and s.sweep < 50:
+            s = rdp_step(s, free, rng)
+        if best is None or s.J < best.J:
+            best = s
+    size = np.bincount(best.z).astype(float)
+    theta, psi = dual(best.mu, prob.B)
+    z = best.z if len(rows) == len(prob.X) else (psi - prob.X @ theta.T).argmin(1)
     mu, _ = _rdp_means(prob.X, z, len(best.mu))
-    return z, mu, merge_costs(best.mu, size, np.zeros((len(size),)*2), 0., prob.B).min()
+    return z, mu, merge_costs(best.mu, size, np.zeros((len(size),) * 2), 0.0, prob.B).min()
 
 # %% ../nbs/10a_rdpmeans.ipynb #c5e1e444
 def link_score(
-    z:np.ndarray, # `(n,)` labels
-    links:Links, # answers to predict
-)->float: # nats, at most 0
+    z: np.ndarray,  # `(n,)` labels
+    links: Links,  # answers to predict
+) -> float:  # nats, at most 0
     "Log-likelihood of answers under (8), with the best p and q for these labels."
     same = z[links.a] == z[links.b]
-    n = np.array([[links.f[same].sum(), links.s[same].sum()], [links.f[~same].sum(), links.s[~same].sum()]]) + 1
-    return float((n*np.log(n/n.sum(1, keepdims=True))).sum())
+    n = (
+        np.array(
+            [
+                [links.f[same].sum(), links.s[same].sum()],
+                [links.f[~same].sum(), links.s[~same].sum()],
+            ]
+        )
+        + 1
+    )
+    return float((n * np.log(n / n.sum(1, keepdims=True))).sum())
+
 
 def links_subset(
-    links:Links, # answers
-    keep:np.ndarray, # `(m,)` mask
-)->Links:
+    links: Links,  # answers
+    keep: np.ndarray,  # `(m,)` mask
+) -> Links:
     "Some of the answers."
-    return make_links(links.n, links.a[keep], links.b[keep], np.sign(links.f - links.s)[keep], (links.f + links.s)[keep])
+    return make_links(
+        links.n,
+        links.a[keep],
+        links.b[keep],
+        np.sign(links.f - links.s)[keep],
+        (links.f + links.s)[keep],
+    )
 
 # %% ../nbs/10a_rdpmeans.ipynb #abe852a4
 def xi_ladder(
-    prob:Problem, # points, links, λ
-    xi0:float=1e-3, # first rung, in units of the largest divergence from the mean
-    rate:float=2., # from rung to rung
-    xi_max:float=np.inf, # last rung, in units of the divergence itself
-)->np.ndarray:
+    prob: Problem,  # points, links, λ
+    xi0: float = 1e-3,  # first rung, in units of the largest divergence from the mean
+    rate: float = 2.0,  # from rung to rung
+    xi_max: float = np.inf,  # last rung, in units of the divergence itself
+) -> np.ndarray:
     "The values of ξ to go through."
     unit = divergence(prob.X, prob.X.mean(0), prob.B).max()
-    if unit <= 0 or xi_max <= 0: return np.zeros(1)
-    top = min(xi_max, 4*unit)
-    rungs = xi0*unit*rate**np.arange(max(int(np.ceil(np.log(top/(xi0*unit))/np.log(rate))), 0))
+    if unit <= 0 or xi_max <= 0:
+        return np.zeros(1)
+    top = min(xi_max, 4 * unit)
+    rungs = (
+        xi0
+        * unit
+        * rate ** np.arange(max(int(np.ceil(np.log(top / (xi0 * unit)) / np.log(rate))), 0))
+    )
     return np.append(rungs[rungs < top], top)
 
+
 def rdp_path(
-    prob:Problem, # points, links, λ
-    ladder, # values of ξ₁
-    rng:np.random.Generator, # for the order of the visits
-    *, start:tuple=None, # labels and means to start from; none: everything in one cluster
-    ratio:float=1., sweeps:int=5, moves:str="exact", # ξ₂/ξ₁; sweeps per rung at most; kinds of moves
-): # yields one state per rung
+    prob: Problem,  # points, links, λ
+    ladder,  # values of ξ₁
+    rng: np.random.Generator,  # for the order of the visits
+    *,
+    start: tuple = None,  # labels and means to start from; none: everything in one cluster
+    ratio: float = 1.0,
+    sweeps: int = 5,
+    moves: str = "exact",  # ξ₂/ξ₁; sweeps per rung at most; kinds of moves
+):  # yields one state per rung
     "Climb the ladder, each rung from the result of the last."
     s = rdp_init(prob)
-    if start is not None: s = s._replace(z=start[0], mu=start[1])
+    if start is not None:
+        s = s._replace(z=start[0], mu=start[1])
     for xi in ladder:
         for _ in range(sweeps):
-            s = rdp_step(s._replace(xi1=xi, xi2=ratio*xi), prob, rng, moves=moves)
-            if s.moved == 0: break
+            s = rdp_step(s._replace(xi1=xi, xi2=ratio * xi), prob, rng, moves=moves)
+            if s.moved == 0:
+                break
         yield s
 
 # %% ../nbs/10a_rdpmeans.ipynb #bac1aba3
 def choose_xi(
-    prob:Problem, # points, links, λ
-    ladder:np.ndarray, # values of ξ to compare
-    rng:np.random.Generator, # for the folds and the order of the visits
-    *, folds:int=3, **path, # folds of held-out answers; as in `rdp_path`
-)->tuple: # the best ξ, `(len(ladder),)` scores
+    prob: Problem,  # points, links, λ
+    ladder: np.ndarray,  # values of ξ to compare
+    rng: np.random.Generator,  # for the folds and the order of the visits
+    *,
+    folds: int = 3,
+    **path,  # folds of held-out answers; as in `rdp_path`
+) -> tuple:  # the best ξ, `(len(ladder),)` scores
     "The ξ at which clusters predict held-out answers best."
     fold = rng.permutation(len(prob.links.a)) % folds
     score = np.zeros(len(ladder))
     for f in range(folds):
-        train, test = links_subset(prob.links, fold != f), links_subset(prob.links, fold == f)
-        score += [link_score(s.z, test) for s in rdp_path(prob._replace(links=train), ladder, rng, **path)]
+        train, test = (
+            links_subset(prob.links, fold != f),
+            links_subset(prob.links, fold == f),
+        )
+        score += [
+            link_score(s.z, test)
+            for s in rdp_path(prob._replace(links=train), ladder, rng, **path)
+        ]
     return ladder[score.argmax()], score
 
 # %% ../nbs/10a_rdpmeans.ipynb #68340f1f
@@ -528,119 +735,179 @@ def _obey_cost(e, a, b, may, X, phi, z, theta, psi, root, indptr, nbr, gain, lam
             i, other = (a[e[t]], b[e[t]]) if end == 0 else (b[e[t]], a[e[t]])
             price = np.empty(K)
             for k in range(K):
-                D = max(phi[i] + psi[k] - (X[i]*theta[k]).sum(), 0.)
+                D = max(phi[i] + psi[k] - (X[i] * theta[k]).sum(), 0.0)
                 price[k] = np.sqrt(D) if root else D
-            for h in range(indptr[i], indptr[i+1]): price[z[nbr[h]]] -= gain[h]
+            for h in range(indptr[i], indptr[i + 1]):
+                price[z[nbr[h]]] -= gain[h]
             own, target = price[z[i]], price[z[other]] if may[e[t]] else lam
             if not may[e[t]]:
                 for k in range(K):
-                    if k != z[i]: target = min(target, price[k])
+                    if k != z[i]:
+                        target = min(target, price[k])
             out[t] = min(out[t], target - own)
     return out
 
+
 def overruled(
-    state:RDPState, # result of a run
-    prob:Problem, # points, links, λ
-)->tuple: # numbers of the broken answers, what obeying each would cost; dearest first
+    state: RDPState,  # result of a run
+    prob: Problem,  # points, links, λ
+) -> tuple:  # numbers of the broken answers, what obeying each would cost; dearest first
     "Answers that the partition breaks, most suspect first."
     L, z = prob.links, state.z
     same, may = z[L.a] == z[L.b], L.f > 0
-    e, gain = np.flatnonzero(np.where(may, ~same, same)), (state.xi1*L.f - state.xi2*L.s)[L.edge]
-    cost = _obey_cost(e, L.a, L.b, may, prob.X, prob.phi, z, *dual(state.mu, prob.B), prob.B.code == 3, L.indptr, L.nbr, gain, prob.lam)
+    e, gain = (
+        np.flatnonzero(np.where(may, ~same, same)),
+        (state.xi1 * L.f - state.xi2 * L.s)[L.edge],
+    )
+    cost = _obey_cost(
+        e,
+        L.a,
+        L.b,
+        may,
+        prob.X,
+        prob.phi,
+        z,
+        *dual(state.mu, prob.B),
+        prob.B.code == 3,
+        L.indptr,
+        L.nbr,
+        gain,
+        prob.lam,
+    )
     o = np.argsort(-cost, kind="stable")
     return e[o], cost[o]
 
 # %% ../nbs/10a_rdpmeans.ipynb #d24b8a02
 def size_normalised(
-    z:np.ndarray, # `(n,)` labels 0..K-1
-    prob:Problem, # points, links, λ; squared Euclidean distance
-    xi1:float, xi2:float, # prices of broken links
-)->float:
+    z: np.ndarray,  # `(n,)` labels 0..K-1
+    prob: Problem,  # points, links, λ; squared Euclidean distance
+    xi1: float,
+    xi2: float,  # prices of broken links
+) -> float:
     "What (21) relaxes: links inside a cluster are divided by its size; Theorem 5, corrected."
     L, size = prob.links, np.bincount(z)
-    mu = np.array([np.bincount(z, x)/size for x in prob.X.T]).T
+    mu = np.array([np.bincount(z, x) / size for x in prob.X.T]).T
     inside = z[L.a] == z[L.b]
-    links = (2*(xi1*L.f - xi2*L.s)/size[z[L.a]])[inside].sum()
-    return ((prob.X - mu[z])**2).sum() - links + prob.lam*len(size)
+    links = (2 * (xi1 * L.f - xi2 * L.s) / size[z[L.a]])[inside].sum()
+    return ((prob.X - mu[z]) ** 2).sum() - links + prob.lam * len(size)
 
 # %% ../nbs/10a_rdpmeans.ipynb #cd0029c5
 def spectral_relaxation(
-    prob:Problem, # points, links, λ
-    xi1:float, xi2:float, # prices of broken links
-    k_max:int=20, # eigenvectors at most
-)->tuple: # eigenvalues above λ, eigenvectors `(n, k)`; at least one
+    prob: Problem,  # points, links, λ
+    xi1: float,
+    xi2: float,  # prices of broken links
+    k_max: int = 20,  # eigenvectors at most
+) -> tuple:  # eigenvalues above λ, eigenvectors `(n, k)`; at least one
     "The relaxed maximum of (21): eigenvectors with eigenvalue above λ."
     from scipy.sparse import csr_array
+
     L, n, X = prob.links, len(prob.X), prob.X
-    E = csr_array(((xi1*L.f - xi2*L.s)[L.edge], L.nbr, L.indptr), shape=(n, n))
-    op = LinearOperator((n, n), matvec=lambda v: X@(X.T@v) + E@v, dtype=float)
-    if n <= 200: w, Y = np.linalg.eigh(X@X.T + E.toarray()); w, Y = w[-k_max:], Y[:, -k_max:]
-    else: w, Y = eigsh(op, k=min(k_max, n-1), which="LA", v0=np.ones(n))
+    E = csr_array(((xi1 * L.f - xi2 * L.s)[L.edge], L.nbr, L.indptr), shape=(n, n))
+    op = LinearOperator((n, n), matvec=lambda v: X @ (X.T @ v) + E @ v, dtype=float)
+    if n <= 200:
+        w, Y = np.linalg.eigh(X @ X.T + E.toarray())
+        w, Y = w[-k_max:], Y[:, -k_max:]
+    else:
+        w, Y = eigsh(op, k=min(k_max, n - 1), which="LA", v0=np.ones(n))
     keep = np.flatnonzero(w > prob.lam) if (w > prob.lam).any() else [w.argmax()]
     return w[keep][::-1], Y[:, keep][:, ::-1]
 
 # %% ../nbs/10a_rdpmeans.ipynb #369dd996
 class Prepare(NamedTuple):
     "Brings rows into the form that a divergence needs."
-    divergence:str # a key of `DIVERGENCES`
-    smoothing:float # added to counts
-    shift:np.ndarray # `(d,)` mean of the training rows
-    scale:np.ndarray=None # `(d, d)` whitening map, for "mahalanobis"
+
+    divergence: str  # a key of `DIVERGENCES`
+    smoothing: float  # added to counts
+    shift: np.ndarray  # `(d,)` mean of the training rows
+    scale: np.ndarray = None  # `(d, d)` whitening map, for "mahalanobis"
 
     def __call__(self, X):
         kind = self.divergence
         if kind in ("kl", "poisson", "itakura-saito"):
             bad = np.argwhere(X <= 0 if kind == "itakura-saito" else X < 0)
-            if len(bad): raise ValueError(f"divergence={kind!r} needs {'positive' if kind == 'itakura-saito' else 'non-negative'} numbers, but {len(bad)} are not: "
-                                          f"first is row {bad[0][0]}, column {bad[0][1]}: {X[tuple(bad[0])]:g}. Use divergence='euclidean' for data of any sign.")
+            if len(bad):
+                raise ValueError(
+                    f"divergence={kind!r} needs {'positive' if kind == 'itakura-saito' else 'non-negative'} numbers, but {len(bad)} are not: "
+                    f"first is row {bad[0][0]}, column {bad[0][1]}: {X[tuple(bad[0])]:g}. Use divergence='euclidean' for data of any sign."
+                )
             X = X if kind == "itakura-saito" else X + self.smoothing
-            return X/X.sum(1, keepdims=True) if kind == "kl" else X
+            return X / X.sum(1, keepdims=True) if kind == "kl" else X
         X = X - self.shift
-        return X if self.scale is None else X@self.scale
+        return X if self.scale is None else X @ self.scale
+
 
 def prepare(
-    X:np.ndarray, # `(n, d)` training rows
-    divergence:str="euclidean", # a key of `DIVERGENCES`
-    smoothing:float=.3, # added to counts
-)->Prepare:
+    X: np.ndarray,  # `(n, d)` training rows
+    divergence: str = "euclidean",  # a key of `DIVERGENCES`
+    smoothing: float = 0.3,  # added to counts
+) -> Prepare:
     "Learn from the training rows how to prepare rows."
     scale = None
     if divergence == "mahalanobis":
-        w, V = np.linalg.eigh(np.cov(X.T).reshape(X.shape[1], -1)) if len(X) > 1 else (np.ones(X.shape[1]), np.eye(X.shape[1]))
-        scale = V/np.sqrt(np.where(w > 1e-10*max(w.max(), 1e-300), w, np.inf))
+        w, V = (
+            np.linalg.eigh(np.cov(X.T).reshape(X.shape[1], -1))
+            if len(X) > 1
+            else (np.ones(X.shape[1]), np.eye(X.shape[1]))
+        )
+        scale = V / np.sqrt(np.where(w > 1e-10 * max(w.max(), 1e-300), w, np.inf))
     return Prepare(divergence, float(smoothing), X.mean(0), scale)
 
 # %% ../nbs/10a_rdpmeans.ipynb #085535d6
 class RDPMeans(ConstrainedClusterer):
     "DP-means that weighs may-links and may-not-links against distance (Khashabi et al. 2015)."
+
     method_name, side_information = "rdp-means", ("pairs",)
-    def __init__(self,
-        lam=None, # price λ of a cluster; none: from `n_clusters` by farthest-first
+
+    def __init__(
+        self,
+        lam=None,  # price λ of a cluster; none: from `n_clusters` by farthest-first
         *,
-        n_clusters=8, # how many clusters, when `lam` is not given: exactly so many without answers, with answers as they say
-        xi0=1e-3, # first price of a broken link, in units of the largest divergence from the mean
-        xi_rate=2., # growth of ξ from rung to rung
-        xi_max="cv", # last ξ: "cv" from held-out answers, a number, or `np.inf` as in the paper
-        xi_ratio=1., # ξ₂/ξ₁: how much dearer a broken may-not-link is
-        divergence="euclidean", # a key of `DIVERGENCES`
-        smoothing=.3, # added to counts for "kl" and "poisson"
-        moves="exact", # exact prices and merges; "paper": Algorithm 1
-        n_init=3, # runs with other starts and visiting orders; the lowest J is kept
-        max_clusters="cv", # limit on the clusters: "cv" (`n_clusters`, or none if held-out answers prefer that), a number, or None
-        sweeps=5, # sweeps per rung at most; 1 as in the paper
-        max_iter=100, # sweeps at most on the last rung
-        random_state=None, # seed of the visiting orders and of the held-out answers
+        n_clusters=8,  # how many clusters, when `lam` is not given: exactly so many without answers, with answers as they say
+        xi0=1e-3,  # first price of a broken link, in units of the largest divergence from the mean
+        xi_rate=2.0,  # growth of ξ from rung to rung
+        xi_max="cv",  # last ξ: "cv" from held-out answers, a number, or `np.inf` as in the paper
+        xi_ratio=1.0,  # ξ₂/ξ₁: how much dearer a broken may-not-link is
+        divergence="euclidean",  # a key of `DIVERGENCES`
+        smoothing=0.3,  # added to counts for "kl" and "poisson"
+        moves="exact",  # exact prices and merges; "paper": Algorithm 1
+        n_init=3,  # runs with other starts and visiting orders; the lowest J is kept
+        max_clusters="cv",  # limit on the clusters: "cv" (`n_clusters`, or none if held-out answers prefer that), a number, or None
+        sweeps=5,  # sweeps per rung at most; 1 as in the paper
+        max_iter=100,  # sweeps at most on the last rung
+        random_state=None,  # seed of the visiting orders and of the held-out answers
     ):
-        self.lam, self.n_clusters, self.xi0, self.xi_rate, self.xi_max, self.xi_ratio, self.divergence = lam, n_clusters, xi0, xi_rate, xi_max, xi_ratio, divergence
-        self.smoothing, self.moves, self.n_init, self.max_clusters, self.sweeps, self.max_iter, self.random_state = smoothing, moves, n_init, max_clusters, sweeps, max_iter, random_state
+        (
+            self.lam,
+            self.n_clusters,
+            self.xi0,
+            self.xi_rate,
+            self.xi_max,
+            self.xi_ratio,
+            self.divergence,
+        ) = lam, n_clusters, xi0, xi_rate, xi_max, xi_ratio, divergence
+        (
+            self.smoothing,
+            self.moves,
+            self.n_init,
+            self.max_clusters,
+            self.sweeps,
+            self.max_iter,
+            self.random_state,
+        ) = smoothing, moves, n_init, max_clusters, sweeps, max_iter, random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Cluster `X`; with no constraints this is DP-means."
         X, c = self._validate_fit(X, constraints, sample_id)
         _check_rdp(self)
-        prob, rng = self._problem(X, c), np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        prob, rng = (
+            self._problem(X, c),
+            np.random.default_rng(check_random_state(self.random_state).randint(2**31)),
+        )
         prob, ladder, starts = self._choose(*self._starts(prob, rng), rng)
-        runs = [self._run(prob, ladder, rng, s) for s in (starts + starts[:1]*self.n_init)[:self.n_init]]
+        runs = [
+            self._run(prob, ladder, rng, s)
+            for s in (starts + starts[:1] * self.n_init)[: self.n_init]
+        ]
         self._store(X, prob, *min(runs, key=lambda r: r[1][-1].J))
         return self
 
@@ -649,96 +916,209 @@ class RDPMeans(ConstrainedClusterer):
         check_is_fitted(self)
         Z, B = self._prepare(self._validate_X(X, reset=False)), DIVERGENCES[self.divergence]
         theta, psi = dual(self._mu, B)
-        return (psi - Z@theta.T).argmin(1)
+        return (psi - Z @ theta.T).argmin(1)
 
 # %% ../nbs/10a_rdpmeans.ipynb #2a9f1e12
 def _problem(self, X, c):
     "Prepared points, links and λ."
     self._prepare = prepare(X, self.divergence, self.smoothing)
     Z, B, lam = self._prepare(X), DIVERGENCES[self.divergence], self.lam
-    if lam is None: lam, _ = farthest_first(Z, self._check_n_clusters(len(X)), B)
-    return rdp_problem(Z, make_links(len(X), c.a, c.b, c.value, c.weight), lam, self.divergence)
+    if lam is None:
+        lam, _ = farthest_first(Z, self._check_n_clusters(len(X)), B)
+    return rdp_problem(
+        Z, make_links(len(X), c.a, c.b, c.value, c.weight), lam, self.divergence
+    )
+
 
 def _starts(self, prob, rng):
     "Everything in one cluster, and `n_clusters` seeded ones; λ is lowered if they would not survive it."
-    if self.lam is not None or self.moves != "exact" or prob.B.code == 3: return prob, [None]
+    if self.lam is not None or self.moves != "exact" or prob.B.code == 3:
+        return prob, [None]
     z, mu, ceiling = rdp_seed(prob, self.n_clusters, rng, self.n_init)
     alone = len(prob.links.a) == 0 and self.max_clusters == "cv"
-    return prob._replace(lam=min(prob.lam, .999*ceiling) if ceiling > 0 else prob.lam), [(z, mu)] if alone else [None, (z, mu)]
+    return prob._replace(lam=min(prob.lam, 0.999 * ceiling) if ceiling > 0 else prob.lam), [
+        (z, mu)
+    ] if alone else [None, (z, mu)]
+
 
 def _choose(self, prob, starts, rng):
     "Limit on the number of clusters, values of ξ to climb, and the starts, best first; by held-out answers if there are enough."
     m, limit, best, cv = len(prob.links.a), self.max_clusters, -np.inf, self.xi_max == "cv"
     known = self.n_clusters if self.lam is None and self.moves == "exact" else np.inf
-    limits = (known, np.inf)[:1 if m < 10 or known == np.inf else 2] if limit == "cv" else (np.inf if limit is None else limit,)
-    ladder = xi_ladder(prob, self.xi0, self.xi_rate, np.inf if cv else self.xi_max) if m else np.zeros(1)
-    if m < 10 or not cv and len(limits) == 1: return prob._replace(max_clusters=limits[0]), ladder, starts
+    limits = (
+        (known, np.inf)[: 1 if m < 10 or known == np.inf else 2]
+        if limit == "cv"
+        else (np.inf if limit is None else limit,)
+    )
+    ladder = (
+        xi_ladder(prob, self.xi0, self.xi_rate, np.inf if cv else self.xi_max)
+        if m
+        else np.zeros(1)
+    )
+    if m < 10 or not cv and len(limits) == 1:
+        return prob._replace(max_clusters=limits[0]), ladder, starts
     seed = rng.integers(2**31)
     for s, k in [(s, k) for s in range(len(starts)) for k in limits]:
-        xi, score = choose_xi(prob._replace(max_clusters=k), ladder, np.random.default_rng(seed), start=starts[s], ratio=self.xi_ratio, sweeps=self.sweeps, moves=self.moves)
+        xi, score = choose_xi(
+            prob._replace(max_clusters=k),
+            ladder,
+            np.random.default_rng(seed),
+            start=starts[s],
+            ratio=self.xi_ratio,
+            sweeps=self.sweeps,
+            moves=self.moves,
+        )
         now = score.max() if cv else score[-1]
-        if now > best: best, self.xi_scores_, chosen = now, score, (prob._replace(max_clusters=k), ladder[ladder <= xi] if cv else ladder, starts[s:] + starts[:s])
+        if now > best:
+            best, self.xi_scores_, chosen = (
+                now,
+                score,
+                (
+                    prob._replace(max_clusters=k),
+                    ladder[ladder <= xi] if cv else ladder,
+                    starts[s:] + starts[:s],
+                ),
+            )
     return chosen
 
 # %% ../nbs/10a_rdpmeans.ipynb #5eedrun0
 def _run(self, prob, ladder, rng, start=None):
     "Climb, then sweep on the last rung until nothing moves."
-    path = list(rdp_path(prob, ladder, rng, start=start, ratio=self.xi_ratio, sweeps=self.sweeps, moves=self.moves))
+    path = list(
+        rdp_path(
+            prob,
+            ladder,
+            rng,
+            start=start,
+            ratio=self.xi_ratio,
+            sweeps=self.sweeps,
+            moves=self.moves,
+        )
+    )
     last = [path[-1]]
-    while last[-1].moved and len(last) < self.max_iter: last.append(rdp_step(last[-1], prob, rng, moves=self.moves))
-    if last[-1].moved: warnings.warn(f"{last[-1].moved} points still moved after max_iter={self.max_iter} sweeps at the last ξ.", ConvergenceWarning, stacklevel=3)
+    while last[-1].moved and len(last) < self.max_iter:
+        last.append(rdp_step(last[-1], prob, rng, moves=self.moves))
+    if last[-1].moved:
+        warnings.warn(
+            f"{last[-1].moved} points still moved after max_iter={self.max_iter} sweeps at the last ξ.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     return path, last
 
-for _f in (_problem, _starts, _choose, _run): setattr(RDPMeans, _f.__name__, _f)
+
+for _f in (_problem, _starts, _choose, _run):
+    setattr(RDPMeans, _f.__name__, _f)
+
 
 def _store(self, X, prob, path, last):
     "Learned attributes, in the units of the input."
     s, L = last[-1], prob.links
     self.labels_, self._mu, self.lam_, self.xi_ = s.z, s.mu, prob.lam, s.xi1
     self.n_clusters_, self.n_iter_ = len(s.mu), s.sweep
-    self.objective_history_ = [t.J for t in last]           # at the last ξ: never rises
+    self.objective_history_ = [t.J for t in last]  # at the last ξ: never rises
     self.path_ = [dict(xi=t.xi1, n_clusters=len(t.mu), J=t.J) for t in path]
     plain = self.divergence in ("euclidean", "unsquared", "mahalanobis")
-    self.cluster_centers_ = np.array([np.bincount(s.z, x)/np.bincount(s.z) for x in X.T]).T if plain else s.mu
+    self.cluster_centers_ = (
+        np.array([np.bincount(s.z, x) / np.bincount(s.z) for x in X.T]).T if plain else s.mu
+    )
     e, self.suspicion_ = overruled(s, prob)
     self.suspects_ = np.c_[L.a[e], L.b[e], np.sign(L.f - L.s)[e]].astype(np.int64)
 
+
 RDPMeans._store = _store
+
 
 def _check_rdp(self):
     "Refuse parameters that mean nothing, and say what they mean."
-    number = lambda v: isinstance(v, (int, float, np.number)) and not isinstance(v, bool) and v == v
-    rules = [("lam", self.lam is None or number(self.lam) and self.lam > 0, "λ is the price of a cluster in units of the divergence: give a number above 0, or None to set it from n_clusters"),
-             ("xi0", number(self.xi0) and self.xi0 > 0, "the first price of a broken link must be above 0 (xi_max=0 ignores the links)"),
-             ("xi_rate", number(self.xi_rate) and self.xi_rate > 1, "ξ is multiplied by it from rung to rung, so it must be above 1"),
-             ("xi_max", self.xi_max == "cv" or number(self.xi_max) and self.xi_max >= 0, "give 'cv', or a price of at least 0 at which ξ stops growing"),
-             ("xi_ratio", number(self.xi_ratio) and self.xi_ratio >= 0, "ξ₂/ξ₁ must be at least 0"),
-             ("smoothing", number(self.smoothing) and self.smoothing > 0, "it is added to counts, so that no count is 0; give a number above 0"),
-             ("divergence", self.divergence in DIVERGENCES, f"known are {', '.join(DIVERGENCES)}"),
-             ("max_clusters", self.max_clusters in (None, "cv") or number(self.max_clusters) and self.max_clusters >= 1, "give 'cv', None for no limit, or a number of at least 1"),
-             ("moves", self.moves in ("exact", "paper"), "known are 'exact' and 'paper'"),
-             *((k, number(getattr(self, k)) and getattr(self, k) >= 1, "a whole number of at least 1") for k in ("n_init", "sweeps", "max_iter"))]
+    number = lambda v: (
+        isinstance(v, (int, float, np.number)) and not isinstance(v, bool) and v == v
+    )
+    rules = [
+        (
+            "lam",
+            self.lam is None or number(self.lam) and self.lam > 0,
+            "λ is the price of a cluster in units of the divergence: give a number above 0, or None to set it from n_clusters",
+        ),
+        (
+            "xi0",
+            number(self.xi0) and self.xi0 > 0,
+            "the first price of a broken link must be above 0 (xi_max=0 ignores the links)",
+        ),
+        (
+            "xi_rate",
+            number(self.xi_rate) and self.xi_rate > 1,
+            "ξ is multiplied by it from rung to rung, so it must be above 1",
+        ),
+        (
+            "xi_max",
+            self.xi_max == "cv" or number(self.xi_max) and self.xi_max >= 0,
+            "give 'cv', or a price of at least 0 at which ξ stops growing",
+        ),
+        (
+            "xi_ratio",
+            number(self.xi_ratio) and self.xi_ratio >= 0,
+            "ξ₂/ξ₁ must be at least 0",
+        ),
+        (
+            "smoothing",
+            number(self.smoothing) and self.smoothing > 0,
+            "it is added to counts, so that no count is 0; give a number above 0",
+        ),
+        (
+            "divergence",
+            self.divergence in DIVERGENCES,
+            f"known are {', '.join(DIVERGENCES)}",
+        ),
+        (
+            "max_clusters",
+            self.max_clusters in (None, "cv")
+            or number(self.max_clusters)
+            and self.max_clusters >= 1,
+            "give 'cv', None for no limit, or a number of at least 1",
+        ),
+        ("moves", self.moves in ("exact", "paper"), "known are 'exact' and 'paper'"),
+        *(
+            (
+                k,
+                number(getattr(self, k)) and getattr(self, k) >= 1,
+                "a whole number of at least 1",
+            )
+            for k in ("n_init", "sweeps", "max_iter")
+        ),
+    ]
     for name, ok, why in rules:
-        if not ok: raise ValueError(f"{name}={getattr(self, name)!r}: {why}.")
+        if not ok:
+            raise ValueError(f"{name}={getattr(self, name)!r}: {why}.")
 
 # %% ../nbs/10a_rdpmeans.ipynb #41dfa28b
 class DPMeans(RDPMeans):
     "DP-means (Kulis and Jordan 2012): k-means that opens a cluster when every centre is farther than λ."
+
     method_name, side_information = "dp-means", ()
-    def __init__(self,
-        lam=None, # price λ of a cluster; none: from `n_clusters` by farthest-first
+
+    def __init__(
+        self,
+        lam=None,  # price λ of a cluster; none: from `n_clusters` by farthest-first
         *,
-        n_clusters=8, # how many clusters, when `lam` is not given
-        divergence="euclidean", # a key of `DIVERGENCES`
-        smoothing=.3, # added to counts for "kl" and "poisson"
-        moves="exact", # exact prices and merges; "paper": Algorithm 1
-        n_init=3, # runs with other starts and visiting orders; the lowest J is kept
-        max_iter=100, # sweeps at most
-        random_state=None, # seed of the visiting orders
+        n_clusters=8,  # how many clusters, when `lam` is not given
+        divergence="euclidean",  # a key of `DIVERGENCES`
+        smoothing=0.3,  # added to counts for "kl" and "poisson"
+        moves="exact",  # exact prices and merges; "paper": Algorithm 1
+        n_init=3,  # runs with other starts and visiting orders; the lowest J is kept
+        max_iter=100,  # sweeps at most
+        random_state=None,  # seed of the visiting orders
     ):
-        self.lam, self.n_clusters, self.divergence, self.smoothing, self.moves = lam, n_clusters, divergence, smoothing, moves
+        self.lam, self.n_clusters, self.divergence, self.smoothing, self.moves = (
+            lam,
+            n_clusters,
+            divergence,
+            smoothing,
+            moves,
+        )
         self.n_init, self.max_iter, self.random_state = n_init, max_iter, random_state
-    xi0, xi_rate, xi_max, xi_ratio, max_clusters, sweeps = 1e-3, 2., 0., 1., "cv", 5
+
+    xi0, xi_rate, xi_max, xi_ratio, max_clusters, sweeps = 1e-3, 2.0, 0.0, 1.0, "cv", 5
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Cluster `X`. Constraints are accepted, for comparisons, and ignored."
@@ -748,50 +1128,84 @@ class DPMeans(RDPMeans):
 def _price_bars(ax, state, prob, point, colour):
     "Bars: pale the distance, full the price after the links; the line is λ."
     K, z, lam = len(state.mu), state.z, prob.lam
-    price, D = prices(point, z, state.mu, prob, state.xi1, state.xi2), divergence(prob.X[point], state.mu, prob.B)
-    ax.bar(range(K), D, color=[colour(k)[0] for k in range(K)], alpha=.25)
-    ax.bar(range(K), price, color=[colour(k)[0] for k in range(K)], width=.45)
-    ax.axhline(0, color="k", lw=.6); ax.set(xlabel="cluster (★ where it is)", title="prices (pale: distance alone)")
+    price, D = (
+        prices(point, z, state.mu, prob, state.xi1, state.xi2),
+        divergence(prob.X[point], state.mu, prob.B),
+    )
+    ax.bar(range(K), D, color=[colour(k)[0] for k in range(K)], alpha=0.25)
+    ax.bar(range(K), price, color=[colour(k)[0] for k in range(K)], width=0.45)
+    ax.axhline(0, color="k", lw=0.6)
+    ax.set(xlabel="cluster (★ where it is)", title="prices (pale: distance alone)")
     ax.set_xticks(range(K), [f"{k}★" if k == z[point] else str(k) for k in range(K)])
-    if not np.isfinite(lam): return
-    ax.axhline(lam, color="grey"); ax.text(K - .45, lam, " λ", color="grey", va="center")
-    ax.set_ylim(max(min(-.3*lam, 1.1*price.min()), -5*lam), min(max(1.6*lam, 1.1*max(price.max(), D.max())), 5*lam))
+    if not np.isfinite(lam):
+        return
+    ax.axhline(lam, color="grey")
+    ax.text(K - 0.45, lam, " λ", color="grey", va="center")
+    ax.set_ylim(
+        max(min(-0.3 * lam, 1.1 * price.min()), -5 * lam),
+        min(max(1.6 * lam, 1.1 * max(price.max(), D.max())), 5 * lam),
+    )
+
 
 def rdp_figure(
-    state:RDPState, # what to draw
-    prob:Problem, # points in the plane, links, λ
-    point:int=0, # whose prices are listed
-    wrong=None, # `(m,)` which answers are wrong, if known
-    max_links:int=60, # only the first so many links are drawn
+    state: RDPState,  # what to draw
+    prob: Problem,  # points in the plane, links, λ
+    point: int = 0,  # whose prices are listed
+    wrong=None,  # `(m,)` which answers are wrong, if known
+    max_links: int = 60,  # only the first so many links are drawn
 ):
     "Points, discs of radius √λ, links kept and broken; and the price list of one point."
     import matplotlib.pyplot as plt
     from csc_nb.plotting import plot_clusters, plot_links, plot_circles, cluster_style
+
     L, X = prob.links, prob.X
     a, b, may = L.a[:max_links], L.b[:max_links], L.f[:max_links] > 0
-    broken, wrong = may != (state.z[a] == state.z[b]), None if wrong is None else wrong[:max_links]
-    fig, (ax, bars) = plt.subplots(1, 2, figsize=(8, 3.2), width_ratios=(3, 2), layout="constrained")
-    if np.isfinite(prob.lam): plot_circles(state.mu, np.sqrt(prob.lam), ax, alpha=.05)
+    broken, wrong = (
+        may != (state.z[a] == state.z[b]),
+        None if wrong is None else wrong[:max_links],
+    )
+    fig, (ax, bars) = plt.subplots(
+        1, 2, figsize=(8, 3.2), width_ratios=(3, 2), layout="constrained"
+    )
+    if np.isfinite(prob.lam):
+        plot_circles(state.mu, np.sqrt(prob.lam), ax, alpha=0.05)
     plot_clusters(X, state.z, ax, size=14)
     plot_links(X, (np.c_[a, b], np.where(may, 1, -1)), ax, broken=broken, wrong=wrong)
     ax.plot(*X[point], "o", ms=11, mfc="none", mec="k", mew=1.5)
-    lo, hi = X.min(0) - .6, X.max(0) + .6; ax.set_aspect("equal", adjustable="box")
-    ax.set(xlim=(lo[0], hi[0]), ylim=(lo[1], hi[1]), title=f"K={len(state.mu)}, sweep {state.sweep}, ξ={state.xi1:.2g}, J={state.J:.0f}")
+    lo, hi = X.min(0) - 0.6, X.max(0) + 0.6
+    ax.set_aspect("equal", adjustable="box")
+    ax.set(
+        xlim=(lo[0], hi[0]),
+        ylim=(lo[1], hi[1]),
+        title=f"K={len(state.mu)}, sweep {state.sweep}, ξ={state.xi1:.2g}, J={state.J:.0f}",
+    )
     _price_bars(bars, state, prob, point, cluster_style)
     return fig
 
 # %% ../nbs/10a_rdpmeans.ipynb #8f903db6
 def rdp_demo(
-    lam:float=8., # price of a cluster
-    xi:float=1., # price of a broken link
-    noise:float=.15, # share of wrong answers
-    *, sweeps:int=15, point:int=7, n_links:int=450, random_state:int=2, # sweeps; whose prices; the toy
+    lam: float = 8.0,  # price of a cluster
+    xi: float = 1.0,  # price of a broken link
+    noise: float = 0.15,  # share of wrong answers
+    *,
+    sweeps: int = 15,
+    point: int = 7,
+    n_links: int = 450,
+    random_state: int = 2,  # sweeps; whose prices; the toy
 ):
     "The toy of this chapter at one setting, as a figure."
     from csc_nb.datasets import toy_links
+
     t = toy_links(150, n_links, noise=0, stretch=1.3, random_state=random_state)
-    wrong = np.random.default_rng(0).random(n_links) < noise                    # the same answers turn wrong first
-    prob = rdp_problem(t.data - t.data.mean(0), make_links(150, *t.pairs.T, np.where(wrong, -t.value, t.value)), lam)
+    wrong = (
+        np.random.default_rng(0).random(n_links) < noise
+    )  # the same answers turn wrong first
+    prob = rdp_problem(
+        t.data - t.data.mean(0),
+        make_links(150, *t.pairs.T, np.where(wrong, -t.value, t.value)),
+        lam,
+    )
     state, rng = rdp_init(prob, xi), np.random.default_rng(0)
-    for _ in range(sweeps): state = rdp_step(state, prob, rng)
+    for _ in range(sweeps):
+        state = rdp_step(state, prob, rng)
     return rdp_figure(state, prob, point, wrong)

@@ -23,328 +23,509 @@ from sklearn.utils import check_random_state
 from .constraints import Constraints, Triplets, as_constraints, as_triplets
 from .estimators import ConstrainedClusterer
 from .graph import greedy_colouring
-from .softmax import SoftmaxPredictor, canonical, kmeans_start, logits, maximise, mutual_information, log_likelihood, probs
+from csc_nb.softmax import (
+    SoftmaxPredictor,
+    canonical,
+    kmeans_start,
+    logits,
+    maximise,
+    mutual_information,
+    log_likelihood,
+    probs,
+)
 
 # %% ../nbs/11_relative.ipynb #83b6680a
 def pair_table(
-    eps:float=.05, # chance of a wrong answer
-)->np.ndarray: # 2×2, rows the truth, columns the answer, order: different, same
+    eps: float = 0.05,  # chance of a wrong answer
+) -> np.ndarray:  # 2×2, rows the truth, columns the answer, order: different, same
     "Chance of each answer about a pair given the truth, Table 3.1."
-    return np.array([[1-eps, eps], [eps, 1-eps]])
+    return np.array([[1 - eps, eps], [eps, 1 - eps]])
+
 
 def triplet_table(
-    eps:float=.05, # chance of a wrong answer
-)->np.ndarray: # 4×4, rows the truth, columns the answer, order: none, ab, ac, bc
+    eps: float = 0.05,  # chance of a wrong answer
+) -> np.ndarray:  # 4×4, rows the truth, columns the answer, order: none, ab, ac, bc
     "Chance of each answer about a triplet given the truth, Table 3.2."
-    return np.full((4, 4), eps/3) + (1 - eps - eps/3)*np.eye(4)
+    return np.full((4, 4), eps / 3) + (1 - eps - eps / 3) * np.eye(4)
 
 # %% ../nbs/11_relative.ipynb #75e988bb
 class Answers(NamedTuple):
     "Answers about pairs and triplets of the rows that are in some answer."
-    rows:np.ndarray # `(r,)` rows of X in some answer, the set I; below, rows are numbered within it
-    pairs:np.ndarray # `(mp, 2)`
-    pair_answer:np.ndarray # `(mp,)` 0 different, 1 same
-    pair_weight:np.ndarray # `(mp,)`
-    triples:np.ndarray # `(mt, 3)`
-    triple_answer:np.ndarray # `(mt,)` 0 none, 1 ab, 2 ac, 3 bc
-    triple_weight:np.ndarray # `(mt,)`
-    colour:np.ndarray # `(r,)` rows of one colour share no answer
+
+    rows: (
+        np.ndarray
+    )  # `(r,)` rows of X in some answer, the set I; below, rows are numbered within it
+    pairs: np.ndarray  # `(mp, 2)`
+    pair_answer: np.ndarray  # `(mp,)` 0 different, 1 same
+    pair_weight: np.ndarray  # `(mp,)`
+    triples: np.ndarray  # `(mt, 3)`
+    triple_answer: np.ndarray  # `(mt,)` 0 none, 1 ab, 2 ac, 3 bc
+    triple_weight: np.ndarray  # `(mt,)`
+    colour: np.ndarray  # `(r,)` rows of one colour share no answer
+
     @property
-    def total(self): "Total weight M of the answers."; return float(self.pair_weight.sum() + self.triple_weight.sum())
+    def total(self):
+        "Total weight M of the answers."
+        return float(self.pair_weight.sum() + self.triple_weight.sum())
 
 # %% ../nbs/11_relative.ipynb #7f9d86e6
 def make_answers(
-    pairs=(), pair_answer=(), # `(mp, 2)` rows of X, and 0 different or 1 same
-    triples=(), triple_answer=(), # `(mt, 3)` rows of X, and 0 none, 1 ab, 2 ac, 3 bc
-    pair_weight=None, triple_weight=None, # how much each answer counts; default 1
-)->Answers:
+    pairs=(),
+    pair_answer=(),  # `(mp, 2)` rows of X, and 0 different or 1 same
+    triples=(),
+    triple_answer=(),  # `(mt, 3)` rows of X, and 0 none, 1 ab, 2 ac, 3 bc
+    pair_weight=None,
+    triple_weight=None,  # how much each answer counts; default 1
+) -> Answers:
     "Number the rows in I and colour them."
-    P, T = np.asarray(pairs, np.int64).reshape(-1, 2), np.asarray(triples, np.int64).reshape(-1, 3)
+    P, T = (
+        np.asarray(pairs, np.int64).reshape(-1, 2),
+        np.asarray(triples, np.int64).reshape(-1, 3),
+    )
     rows = np.unique(np.r_[P.ravel(), T.ravel()])
     P, T = np.searchsorted(rows, P), np.searchsorted(rows, T)
     edges = np.concatenate([P, T[:, [0, 1]], T[:, [0, 2]], T[:, [1, 2]]])
-    w = [np.ones(len(x)) if v is None else np.asarray(v, float) for x, v in ((P, pair_weight), (T, triple_weight))]
+    w = [
+        np.ones(len(x)) if v is None else np.asarray(v, float)
+        for x, v in ((P, pair_weight), (T, triple_weight))
+    ]
     answer = [np.asarray(x, np.int64).ravel() for x in (pair_answer, triple_answer)]
-    return Answers(rows, P, answer[0], w[0], T, answer[1], w[1], greedy_colouring(len(rows), edges))
+    return Answers(
+        rows, P, answer[0], w[0], T, answer[1], w[1], greedy_colouring(len(rows), edges)
+    )
 
 # %% ../nbs/11_relative.ipynb #a5eef547
 def case_probs(
-    q:np.ndarray, # `(r, K)` beliefs
-    ans:Answers, # the answers
-)->tuple: # `(mp, 2)` and `(mt, 4)`
+    q: np.ndarray,  # `(r, K)` beliefs
+    ans: Answers,  # the answers
+) -> tuple:  # `(mp, 2)` and `(mt, 4)`
     "Chance of each truth (different, same; none, ab, ac, bc) of every answer under the beliefs."
     same = np.einsum("mk,mk->m", q[ans.pairs[:, 0]], q[ans.pairs[:, 1]])
     a, b, c = q[ans.triples.T]
-    ab, ac, bc, abc = ((a*b).sum(1), (a*c).sum(1), (b*c).sum(1), (a*b*c).sum(1))
-    ab, ac, bc = ab-abc, ac-abc, bc-abc
-    return np.c_[1-same, same], np.c_[1-ab-ac-bc, ab, ac, bc]
+    ab, ac, bc, abc = ((a * b).sum(1), (a * c).sum(1), (b * c).sum(1), (a * b * c).sum(1))
+    ab, ac, bc = ab - abc, ac - abc, bc - abc
+    return np.c_[1 - same, same], np.c_[1 - ab - ac - bc, ab, ac, bc]
+
 
 def elbo(
-    q:np.ndarray, # `(r, K)` beliefs
-    logp:np.ndarray, # `(r, K)` log-probabilities of the model
-    ans:Answers, # the answers
-    RP:np.ndarray, RT:np.ndarray, # tables of answer chances
-)->float: # in nats; at most log P(L|X)
+    q: np.ndarray,  # `(r, K)` beliefs
+    logp: np.ndarray,  # `(r, K)` log-probabilities of the model
+    ans: Answers,  # the answers
+    RP: np.ndarray,
+    RT: np.ndarray,  # tables of answer chances
+) -> float:  # in nats; at most log P(L|X)
     "Lower bound of the log-likelihood of the answers: M times the first term of (3.7)."
     (cp, ct), worth = case_probs(q, ans), lambda R, l: np.log(np.maximum(R, 1e-12)).T[l]
-    said = ans.pair_weight @ (cp*worth(RP, ans.pair_answer)).sum(1) + ans.triple_weight @ (ct*worth(RT, ans.triple_answer)).sum(1)
-    return float(said + (q*logp).sum() - xlogy(q, q).sum())
+    said = ans.pair_weight @ (cp * worth(RP, ans.pair_answer)).sum(
+        1
+    ) + ans.triple_weight @ (ct * worth(RT, ans.triple_answer)).sum(1)
+    return float(said + (q * logp).sum() - xlogy(q, q).sum())
 
 # %% ../nbs/11_relative.ipynb #56a414e7
 def pair_cases(
-    q:np.ndarray, # `(..., K)` belief about the other end
-)->np.ndarray: # `(..., K, 2)`: chance of different, same, if this end is in cluster k
+    q: np.ndarray,  # `(..., K)` belief about the other end
+) -> np.ndarray:  # `(..., K, 2)`: chance of different, same, if this end is in cluster k
     "Table 3.3, both columns."
     return np.stack([1 - q, q], -1)
 
+
 def triplet_cases(
-    qu:np.ndarray, qv:np.ndarray, # `(..., K)` beliefs about the other two, u and v
-)->np.ndarray: # `(..., K, 4)`: chance of none, iu, iv, uv, if this one (i) is in cluster k
+    qu: np.ndarray,
+    qv: np.ndarray,  # `(..., K)` beliefs about the other two, u and v
+) -> (
+    np.ndarray
+):  # `(..., K, 4)`: chance of none, iu, iv, uv, if this one (i) is in cluster k
     "Table 3.4, one row, all four columns, in O(K)."
-    both = qu*qv
+    both = qu * qv
     iu, iv, uv = qu - both, qv - both, both.sum(-1, keepdims=True) - both
     return np.stack([1 - iu - iv - uv, iu, iv, uv], -1)
 
-SEEN = np.array([[0, 1, 2, 3], [0, 1, 3, 2], [0, 2, 3, 1]]) # (none, iu, iv, uv) as columns of Table 3.2, for i = a, b, c
-OTHERS = np.array([[1, 2], [0, 2], [0, 1]]) # u, v for i = a, b, c
+
+SEEN = np.array(
+    [[0, 1, 2, 3], [0, 1, 3, 2], [0, 2, 3, 1]]
+)  # (none, iu, iv, uv) as columns of Table 3.2, for i = a, b, c
+OTHERS = np.array([[1, 2], [0, 2], [0, 1]])  # u, v for i = a, b, c
 
 # %% ../nbs/11_relative.ipynb #55f7c13e
 def compatibility(
-    q:np.ndarray, # `(r, K)` beliefs about the rows in I
-    ans:Answers, # the answers
-    LP:np.ndarray, LT:np.ndarray, # 2×2 and 4×4: what each answer (column) is worth under each truth (row)
-)->np.ndarray: # `(r, K)`
+    q: np.ndarray,  # `(r, K)` beliefs about the rows in I
+    ans: Answers,  # the answers
+    LP: np.ndarray,
+    LT: np.ndarray,  # 2×2 and 4×4: what each answer (column) is worth under each truth (row)
+) -> np.ndarray:  # `(r, K)`
     "Expected worth of all answers about each row if it were in cluster k; the sum in (3.9)."
     S = np.zeros_like(q)
     for s in (0, 1):
-        worth = np.einsum("mkt,mt->mk", pair_cases(q[ans.pairs[:, 1-s]]), LP.T[ans.pair_answer])
-        np.add.at(S, ans.pairs[:, s], ans.pair_weight[:, None]*worth)
+        worth = np.einsum(
+            "mkt,mt->mk", pair_cases(q[ans.pairs[:, 1 - s]]), LP.T[ans.pair_answer]
+        )
+        np.add.at(S, ans.pairs[:, s], ans.pair_weight[:, None] * worth)
     for s in (0, 1, 2):
         u, v = ans.triples[:, OTHERS[s]].T
-        worth = np.einsum("mkt,mt->mk", triplet_cases(q[u], q[v]), LT.T[ans.triple_answer][:, SEEN[s]])
-        np.add.at(S, ans.triples[:, s], ans.triple_weight[:, None]*worth)
+        worth = np.einsum(
+            "mkt,mt->mk", triplet_cases(q[u], q[v]), LT.T[ans.triple_answer][:, SEEN[s]]
+        )
+        np.add.at(S, ans.triples[:, s], ans.triple_weight[:, None] * worth)
     return S
 
 # %% ../nbs/11_relative.ipynb #dc5a884b
 def worths(
-    R:np.ndarray, # table of answer chances: rows truth, columns answer
-)->tuple: # soft worth (logs), hard worth (1 where the answer is the truth); one of them is zero
+    R: np.ndarray,  # table of answer chances: rows truth, columns answer
+) -> (
+    tuple
+):  # soft worth (logs), hard worth (1 where the answer is the truth); one of them is zero
     "What an answer is worth: log chances, or plain agreement when the table knows no error."
     hard = np.array_equal(R, np.eye(len(R)))
-    return (np.zeros_like(R), np.eye(len(R))) if hard else (np.log(np.maximum(R, 1e-12)), np.zeros_like(R))
+    return (
+        (np.zeros_like(R), np.eye(len(R)))
+        if hard
+        else (np.log(np.maximum(R, 1e-12)), np.zeros_like(R))
+    )
+
 
 def update(
-    logp:np.ndarray, # `(r, K)` log-probabilities of the model
-    soft:np.ndarray, hard:np.ndarray, # `(r, K)` worth of soft and of hard answers
-    tie:float=1e-9, # hard worths this close are a tie
-)->np.ndarray: # `(r, K)` beliefs
+    logp: np.ndarray,  # `(r, K)` log-probabilities of the model
+    soft: np.ndarray,
+    hard: np.ndarray,  # `(r, K)` worth of soft and of hard answers
+    tie: float = 1e-9,  # hard worths this close are a tie
+) -> np.ndarray:  # `(r, K)` beliefs
     "Mean-field update: (3.10) for soft answers, (3.11) for hard ones, both together."
-    return probs(np.where(hard >= hard.max(1, keepdims=True) - tie, logp + soft, -np.inf))[1]
+    return probs(np.where(hard >= hard.max(1, keepdims=True) - tie, logp + soft, -np.inf))[
+        1
+    ]
 
 # %% ../nbs/11_relative.ipynb #1dc629c4
 def mean_field(
-    q:np.ndarray, # `(r, K)` start
-    logp:np.ndarray, # `(r, K)` log-probabilities of the model
-    ans:Answers, # the answers
-    RP:np.ndarray, RT:np.ndarray, # tables of answer chances
-    n_sweeps:int=1, # visits of every row
-)->np.ndarray: # `(r, K)`
+    q: np.ndarray,  # `(r, K)` start
+    logp: np.ndarray,  # `(r, K)` log-probabilities of the model
+    ans: Answers,  # the answers
+    RP: np.ndarray,
+    RT: np.ndarray,  # tables of answer chances
+    n_sweeps: int = 1,  # visits of every row
+) -> np.ndarray:  # `(r, K)`
     "Update the beliefs colour by colour, formula version."
     q, (sp, hp), (st, ht) = q.copy(), worths(RP), worths(RT)
     for _ in range(n_sweeps):
         for c in range(ans.colour.max(initial=-1) + 1):
             i = ans.colour == c
-            q[i] = update(logp, compatibility(q, ans, sp, st), compatibility(q, ans, hp, ht))[i]
+            q[i] = update(
+                logp, compatibility(q, ans, sp, st), compatibility(q, ans, hp, ht)
+            )[i]
     return q
 
 # %% ../nbs/11_relative.ipynb #58d1b540
 class Incidence(NamedTuple):
     "The answers again, sorted by row: what the kernel walks along."
-    order:np.ndarray # rows in the order of the visit, by colour
-    pptr:np.ndarray; pother:np.ndarray; pans:np.ndarray; pw:np.ndarray # pairs of each row: other end, answer, weight
-    tptr:np.ndarray; tu:np.ndarray; tv:np.ndarray; tslot:np.ndarray; tans:np.ndarray; tw:np.ndarray # triplets: the other two, own place, …
 
-def incidence(ans:Answers)->Incidence:
+    order: np.ndarray  # rows in the order of the visit, by colour
+    pptr: np.ndarray
+    pother: np.ndarray
+    pans: np.ndarray
+    pw: np.ndarray  # pairs of each row: other end, answer, weight
+    tptr: np.ndarray
+    tu: np.ndarray
+    tv: np.ndarray
+    tslot: np.ndarray
+    tans: np.ndarray
+    tw: np.ndarray  # triplets: the other two, own place, …
+
+
+def incidence(ans: Answers) -> Incidence:
     "Sort the answers by row."
     r = len(ans.rows)
+
     def by_row(x, *cols):
         flat, k = x.T.ravel(), x.shape[1]
         o = np.argsort(flat, kind="stable")
         return np.r_[0, np.cumsum(np.bincount(flat, minlength=r))], *(c[o] for c in cols)
+
     P, T = ans.pairs, ans.triples
-    pairs = by_row(P, P[:, ::-1].T.ravel(), np.tile(ans.pair_answer, 2), np.tile(ans.pair_weight, 2))
+    pairs = by_row(
+        P, P[:, ::-1].T.ravel(), np.tile(ans.pair_answer, 2), np.tile(ans.pair_weight, 2)
+    )
     u, v = (T[:, OTHERS[:, s]].T.ravel() for s in (0, 1))
-    trip = by_row(T, u, v, np.repeat([0, 1, 2], len(T)), np.tile(ans.triple_answer, 3), np.tile(ans.triple_weight, 3))
+    trip = by_row(
+        T,
+        u,
+        v,
+        np.repeat([0, 1, 2], len(T)),
+        np.tile(ans.triple_answer, 3),
+        np.tile(ans.triple_weight, 3),
+    )
     return Incidence(np.argsort(ans.colour, kind="stable"), *pairs, *trip)
 
 # %% ../nbs/11_relative.ipynb #7eff7a99
 @njit(cache=True)
-def _mean_field(q, logp, order, pptr, pother, pans, pw, tptr, tu, tv, tslot, tans, tw, sp, hp, st, ht, hard, seen, tie, max_sweeps, tol):
+def _mean_field(
+    q,
+    logp,
+    order,
+    pptr,
+    pother,
+    pans,
+    pw,
+    tptr,
+    tu,
+    tv,
+    tslot,
+    tans,
+    tw,
+    sp,
+    hp,
+    st,
+    ht,
+    hard,
+    seen,
+    tie,
+    max_sweeps,
+    tol,
+):
     "Sweeps of (3.10)/(3.11) in place until no belief moves by more than `tol`; returns how many."
     K, S, F = q.shape[1], np.empty(q.shape[1]), np.empty(q.shape[1])
     for sweep in range(max_sweeps):
-        moved = 0.
+        moved = 0.0
         for i in order:
-            S[:], F[:] = logp[i], 0.
-            for e in range(pptr[i], pptr[i+1]):
+            S[:], F[:] = logp[i], 0.0
+            for e in range(pptr[i], pptr[i + 1]):
                 j, l, w = pother[e], pans[e], pw[e]
                 for k in range(K):
-                    S[k] += w*(sp[0, l] + q[j, k]*(sp[1, l] - sp[0, l]))
-                    F[k] += w*(hp[0, l] + q[j, k]*(hp[1, l] - hp[0, l]))
-            for e in range(tptr[i], tptr[i+1]):
-                u, v, l, w, s, dot = tu[e], tv[e], tans[e], tw[e], tslot[e], 0.
-                for k in range(K): dot += q[u, k]*q[v, k]
+                    S[k] += w * (sp[0, l] + q[j, k] * (sp[1, l] - sp[0, l]))
+                    F[k] += w * (hp[0, l] + q[j, k] * (hp[1, l] - hp[0, l]))
+            for e in range(tptr[i], tptr[i + 1]):
+                u, v, l, w, s, dot = tu[e], tv[e], tans[e], tw[e], tslot[e], 0.0
                 for k in range(K):
-                    both = q[u, k]*q[v, k]
+                    dot += q[u, k] * q[v, k]
+                for k in range(K):
+                    both = q[u, k] * q[v, k]
                     iu, iv, uv = q[u, k] - both, q[v, k] - both, dot - both
                     none = 1 - iu - iv - uv
-                    S[k] += w*(none*st[0, l] + iu*st[seen[s, 1], l] + iv*st[seen[s, 2], l] + uv*st[seen[s, 3], l])
-                    F[k] += w*(none*ht[0, l] + iu*ht[seen[s, 1], l] + iv*ht[seen[s, 2], l] + uv*ht[seen[s, 3], l])
+                    S[k] += w * (
+                        none * st[0, l]
+                        + iu * st[seen[s, 1], l]
+                        + iv * st[seen[s, 2], l]
+                        + uv * st[seen[s, 3], l]
+                    )
+                    F[k] += w * (
+                        none * ht[0, l]
+                        + iu * ht[seen[s, 1], l]
+                        + iv * ht[seen[s, 2], l]
+                        + uv * ht[seen[s, 3], l]
+                    )
             if hard:
                 best = F.max()
                 for k in range(K):
-                    if F[k] < best - tie: S[k] = -np.inf
-            top, total = S.max(), 0.
-            for k in range(K): S[k] = np.exp(S[k] - top); total += S[k]
+                    if F[k] < best - tie:
+                        S[k] = -np.inf
+            top, total = S.max(), 0.0
             for k in range(K):
-                moved = max(moved, abs(S[k]/total - q[i, k])); q[i, k] = S[k]/total
-        if moved < tol: return sweep + 1
+                S[k] = np.exp(S[k] - top)
+                total += S[k]
+            for k in range(K):
+                moved = max(moved, abs(S[k] / total - q[i, k]))
+                q[i, k] = S[k] / total
+        if moved < tol:
+            return sweep + 1
     return max_sweeps
 
 # %% ../nbs/11_relative.ipynb #0a729391
-def fast_mean_field(q, logp, inc, RP, RT, n_sweeps=1, tol=0., tie=1e-9):
+def fast_mean_field(q, logp, inc, RP, RT, n_sweeps=1, tol=0.0, tie=1e-9):
     "`mean_field` through the kernel; changes `q`, returns the number of sweeps."
     (sp, hp), (st, ht) = worths(RP), worths(RT)
-    return _mean_field(q, logp, *inc, sp, hp, st, ht, bool(hp.any() or ht.any()), SEEN, tie, n_sweeps, tol)
+    return _mean_field(
+        q, logp, *inc, sp, hp, st, ht, bool(hp.any() or ht.any()), SEEN, tie, n_sweeps, tol
+    )
 
 # %% ../nbs/11_relative.ipynb #59f1448a
 def count_table(
-    cases:np.ndarray, # `(m, T)` chance of each truth of each answer
-    answer:np.ndarray, # `(m,)` the answers
-    weight:np.ndarray, # `(m,)`
-)->np.ndarray: # T×T expected counts: truth × answer
+    cases: np.ndarray,  # `(m, T)` chance of each truth of each answer
+    answer: np.ndarray,  # `(m,)` the answers
+    weight: np.ndarray,  # `(m,)`
+) -> np.ndarray:  # T×T expected counts: truth × answer
     "Expected confusion counts, the sufficient statistic of the noise."
-    C = np.zeros((cases.shape[1],)*2)
-    np.add.at(C.T, answer, weight[:, None]*cases)
+    C = np.zeros((cases.shape[1],) * 2)
+    np.add.at(C.T, answer, weight[:, None] * cases)
     return C
 
+
 def best_eps(
-    C:np.ndarray, # expected counts, truth × answer
-    prior:np.ndarray=0., # pseudo-counts, truth × answer
-)->float:
+    C: np.ndarray,  # expected counts, truth × answer
+    prior: np.ndarray = 0.0,  # pseudo-counts, truth × answer
+) -> float:
     "The ε that maximises the bound plus the prior: the expected share of wrong answers, short of saying nothing."
     C = C + prior
-    return min(float(1 - np.trace(C)/C.sum()), .95*(1 - 1/len(C)))
+    return min(float(1 - np.trace(C) / C.sum()), 0.95 * (1 - 1 / len(C)))
+
 
 def best_table(
-    C:np.ndarray, # expected counts, truth × answer
-    prior:np.ndarray, # pseudo-counts, truth × answer
-)->np.ndarray: # rows sum to 1
+    C: np.ndarray,  # expected counts, truth × answer
+    prior: np.ndarray,  # pseudo-counts, truth × answer
+) -> np.ndarray:  # rows sum to 1
     "The confusion table that maximises the bound plus the prior's $\\sum A\\log R$."
-    return (C + prior)/(C + prior).sum(1, keepdims=True)
+    return (C + prior) / (C + prior).sum(1, keepdims=True)
 
 # %% ../nbs/11_relative.ipynb #d1aadc60
 class Noise(NamedTuple):
     "How one kind of answer errs, and what of it is learned."
-    R:np.ndarray # table of answer chances
-    learn:str # "" fixed, "eps" or "table"
-    prior:np.ndarray # pseudo-counts behind what is learned
+
+    R: np.ndarray  # table of answer chances
+    learn: str  # "" fixed, "eps" or "table"
+    prior: np.ndarray  # pseudo-counts behind what is learned
+
 
 def make_noise(
-    eps, # a chance, a table (truth × answer), "learn" (one chance) or "table" (all of it)
-    table, # `pair_table` or `triplet_table`
-    start:float=.1, # where learning starts
-    strength:float=10., # pseudo-answers behind a learned ε, or per row of a learned table
-)->Noise:
+    eps,  # a chance, a table (truth × answer), "learn" (one chance) or "table" (all of it)
+    table,  # `pair_table` or `triplet_table`
+    start: float = 0.1,  # where learning starts
+    strength: float = 10.0,  # pseudo-answers behind a learned ε, or per row of a learned table
+) -> Noise:
     "Read the parameter `eps` of one kind."
-    T = len(table(0.))
+    T = len(table(0.0))
     if isinstance(eps, str):
-        if eps not in ("learn", "table"): raise ValueError(f"eps={eps!r}: give a chance, a {T}×{T} table, 'learn' (one chance) or 'table' (a whole confusion table).")
-        return Noise(table(start), {"learn": "eps", "table": "table"}[eps], strength*table(start)/(1 if eps == "table" else T))
+        if eps not in ("learn", "table"):
+            raise ValueError(
+                f"eps={eps!r}: give a chance, a {T}×{T} table, 'learn' (one chance) or 'table' (a whole confusion table)."
+            )
+        return Noise(
+            table(start),
+            {"learn": "eps", "table": "table"}[eps],
+            strength * table(start) / (1 if eps == "table" else T),
+        )
     if np.ndim(eps) == 2:
         R = np.asarray(eps, float)
-        if R.shape != (T, T) or not np.isfinite(R).all() or (R < 0).any() or (R.sum(1) <= 0).any(): raise ValueError(f"a table of answer chances must be {T}×{T}, not negative, with something in each row; got shape {R.shape}.")
-        return Noise(R/R.sum(1, keepdims=True), "", np.zeros((T, T)))
-    if not 0 <= eps <= (T-1)/T: raise ValueError(f"eps={eps}: the chance of a wrong answer must lie between 0 (hard) and {(T-1)/T:g} (says nothing).")
+        if (
+            R.shape != (T, T)
+            or not np.isfinite(R).all()
+            or (R < 0).any()
+            or (R.sum(1) <= 0).any()
+        ):
+            raise ValueError(
+                f"a table of answer chances must be {T}×{T}, not negative, with something in each row; got shape {R.shape}."
+            )
+        return Noise(R / R.sum(1, keepdims=True), "", np.zeros((T, T)))
+    if not 0 <= eps <= (T - 1) / T:
+        raise ValueError(
+            f"eps={eps}: the chance of a wrong answer must lie between 0 (hard) and {(T - 1) / T:g} (says nothing)."
+        )
     return Noise(table(float(eps)), "", np.zeros((T, T)))
 
 # %% ../nbs/11_relative.ipynb #a6fc7687
 def update_noise(noise, cases, answer, weight):
     "Closed-form M-step of one kind's noise."
     C = count_table(cases, answer, weight)
-    if noise.learn == "eps": return noise._replace(R=(pair_table if len(C) == 2 else triplet_table)(best_eps(C, noise.prior)))
+    if noise.learn == "eps":
+        return noise._replace(
+            R=(pair_table if len(C) == 2 else triplet_table)(best_eps(C, noise.prior))
+        )
     return noise._replace(R=best_table(C, noise.prior)) if noise.learn else noise
 
 # %% ../nbs/11_relative.ipynb #a18d04fa
 def m_value(
-    logP:np.ndarray, P:np.ndarray, # `(n, K)`
-    T:np.ndarray, # `(n, K)` beliefs, zero outside I
-    free:np.ndarray, # `(n,)` the rows U whose certainty is rewarded
-    M:float, # number of answers
-    tau:float, # weight of the information term
-)->tuple: # value, `(n, K)` gradient in the logits
+    logP: np.ndarray,
+    P: np.ndarray,  # `(n, K)`
+    T: np.ndarray,  # `(n, K)` beliefs, zero outside I
+    free: np.ndarray,  # `(n,)` the rows U whose certainty is rewarded
+    M: float,  # number of answers
+    tau: float,  # weight of the information term
+) -> tuple:  # value, `(n, K)` gradient in the logits
     "The M-step's objective, formula version."
-    (a, Ga), (b, Gb) = log_likelihood(logP, P, T, np.full(len(P), 1/M)), mutual_information(logP, P, free)
-    return a + tau*b, Ga + tau*Gb
+    (a, Ga), (b, Gb) = (
+        log_likelihood(logP, P, T, np.full(len(P), 1 / M)),
+        mutual_information(logP, P, free),
+    )
+    return a + tau * b, Ga + tau * Gb
 
 # %% ../nbs/11_relative.ipynb #baf60b30
 @njit(cache=True)
 def _m_value(logP, P, T, free, M, tau):
     "Value and logit gradient of the likelihood and information terms of (3.7) in one pass."
     n, K = P.shape
-    nfree, ph, G, value = free.sum(), np.zeros(K), np.empty_like(P), 0.
+    nfree, ph, G, value = free.sum(), np.zeros(K), np.empty_like(P), 0.0
     for i in range(n):
-        for k in range(K): ph[k] += P[i, k]
+        for k in range(K):
+            ph[k] += P[i, k]
     ph /= n
     lph = np.log(np.maximum(ph, 1e-300))
-    for k in range(K): value -= tau*ph[k]*lph[k]
+    for k in range(K):
+        value -= tau * ph[k] * lph[k]
     for i in range(n):
-        mean, H, t = 0., 0., 0.
+        mean, H, t = 0.0, 0.0, 0.0
         for k in range(K):
-            mean += P[i, k]*lph[k]
-            if P[i, k] > 0: H -= P[i, k]*logP[i, k]
+            mean += P[i, k] * lph[k]
+            if P[i, k] > 0:
+                H -= P[i, k] * logP[i, k]
             t += T[i, k]
-            if T[i, k] > 0: value += T[i, k]*logP[i, k]/M
-        if free[i]: value -= tau*H/nfree
+            if T[i, k] > 0:
+                value += T[i, k] * logP[i, k] / M
+        if free[i]:
+            value -= tau * H / nfree
         for k in range(K):
-            g = (T[i, k] - t*P[i, k])/M - tau/n*P[i, k]*(lph[k] - mean)
-            if free[i] and P[i, k] > 0: g += tau/nfree*P[i, k]*(logP[i, k] + H)
+            g = (T[i, k] - t * P[i, k]) / M - tau / n * P[i, k] * (lph[k] - mean)
+            if free[i] and P[i, k] > 0:
+                g += tau / nfree * P[i, k] * (logP[i, k] + H)
             G[i, k] = g
     return value, G
 
 # %% ../nbs/11_relative.ipynb #86647ed2
 class Problem(NamedTuple):
     "What stays fixed during a run."
-    X:np.ndarray # `(n, d)`
-    ans:Answers
-    inc:Incidence
-    free:np.ndarray # `(n,)` the set U
-    tau:float; lam:float # weights of information and penalty
+
+    X: np.ndarray  # `(n, d)`
+    ans: Answers
+    inc: Incidence
+    free: np.ndarray  # `(n,)` the set U
+    tau: float
+    lam: float  # weights of information and penalty
+
 
 class State(NamedTuple):
     "What changes."
-    coef:np.ndarray; intercept:np.ndarray # the model
-    q:np.ndarray # `(r, K)` beliefs about the rows in I
-    pairs:Noise; triples:Noise # how answers err
-    value:float # the bound (3.7)
+
+    coef: np.ndarray
+    intercept: np.ndarray  # the model
+    q: np.ndarray  # `(r, K)` beliefs about the rows in I
+    pairs: Noise
+    triples: Noise  # how answers err
+    value: float  # the bound (3.7)
+
 
 def bound(prob, coef, intercept, q, pairs, triples):
     "The lower bound (3.7), with the priors of learned tables."
     logP, P = probs(logits(prob.X, coef, intercept))
-    ans, M = prob.ans, max(prob.ans.total, 1.)
-    e = elbo(q, logP[ans.rows], ans, pairs.R, triples.R) + xlogy(pairs.prior, pairs.R).sum() + xlogy(triples.prior, triples.R).sum()
-    return e/M + prob.tau*mutual_information(logP, P, prob.free)[0] - prob.lam*(coef**2).sum()
+    ans, M = prob.ans, max(prob.ans.total, 1.0)
+    e = (
+        elbo(q, logP[ans.rows], ans, pairs.R, triples.R)
+        + xlogy(pairs.prior, pairs.R).sum()
+        + xlogy(triples.prior, triples.R).sum()
+    )
+    return (
+        e / M
+        + prob.tau * mutual_information(logP, P, prob.free)[0]
+        - prob.lam * (coef**2).sum()
+    )
 
 # %% ../nbs/11_relative.ipynb #0a915f7d
 def _read_answers(c, t):
     "`Answers` from resolved `Constraints` and `Triplets`; a don't-know says nothing."
     said = c.value != 0
-    return make_answers(np.c_[c.a, c.b][said], c.value[said] > 0, np.c_[t.a, t.b, t.c], (t.code.astype(np.int64) + 1) % 4, c.weight[said], t.weight)
+    return make_answers(
+        np.c_[c.a, c.b][said],
+        c.value[said] > 0,
+        np.c_[t.a, t.b, t.c],
+        (t.code.astype(np.int64) + 1) % 4,
+        c.weight[said],
+        t.weight,
+    )
+
 
 def _overruled(labels, logP, ans):
     "Pairs and triplets whose answer the labels contradict, most doubtful first: rows, and code of the answer."
     out, Z = [], np.eye(labels.max() + 1)[labels][ans.rows]
-    for rows, answer, true, cases in zip((ans.pairs, ans.triples), (ans.pair_answer, ans.triple_answer), case_probs(Z, ans), case_probs(np.exp(logP[ans.rows]), ans)):
+    for rows, answer, true, cases in zip(
+        (ans.pairs, ans.triples),
+        (ans.pair_answer, ans.triple_answer),
+        case_probs(Z, ans),
+        case_probs(np.exp(logP[ans.rows]), ans),
+    ):
         bad = np.flatnonzero(true.argmax(1) != answer)
         bad = bad[np.argsort(cases[bad, answer[bad]], kind="stable")]
         out.append(np.c_[ans.rows[rows[bad]], answer[bad]].astype(np.int64))
@@ -352,36 +533,53 @@ def _overruled(labels, logP, ans):
 
 # %% ../nbs/11_relative.ipynb #590804dd
 def dc_init(
-    prob:Problem, # data and answers
-    coef:np.ndarray, intercept:np.ndarray, # start of the model
-    pairs:Noise, triples:Noise, # noise of the two kinds
-)->State:
+    prob: Problem,  # data and answers
+    coef: np.ndarray,
+    intercept: np.ndarray,  # start of the model
+    pairs: Noise,
+    triples: Noise,  # noise of the two kinds
+) -> State:
     "Beliefs equal to the model's probabilities."
     q = probs(logits(prob.X[prob.ans.rows], coef, intercept))[1]
     return State(coef, intercept, q, pairs, triples, -np.inf)
 
+
 def dc_step(
-    s:State, # where we are
-    prob:Problem, # data and answers
-    e_sweeps:int=20, m_iter:int=10, # mean-field sweeps, L-BFGS iterations
-)->State:
+    s: State,  # where we are
+    prob: Problem,  # data and answers
+    e_sweeps: int = 20,
+    m_iter: int = 10,  # mean-field sweeps, L-BFGS iterations
+) -> State:
     "One round of variational EM: beliefs, noise, weights."
     ans, q, pn, tn = prob.ans, s.q.copy(), s.pairs, s.triples
     if len(q):
         logp = probs(logits(prob.X[ans.rows], s.coef, s.intercept))[0]
         fast_mean_field(q, logp, prob.inc, pn.R, tn.R, e_sweeps, 1e-4)
         cp, ct = case_probs(q, ans)
-        pn, tn = update_noise(pn, cp, ans.pair_answer, ans.pair_weight), update_noise(tn, ct, ans.triple_answer, ans.triple_weight)
-    T = np.zeros((len(prob.X), len(s.coef))); T[ans.rows] = q
-    M = max(ans.total, 1.)
-    fit = maximise(lambda logP, P: _m_value(logP, P, T, prob.free, M, prob.tau), prob.X, s.coef, s.intercept, prob.lam, max_iter=m_iter)
-    return State(fit.coef, fit.intercept, q, pn, tn, bound(prob, fit.coef, fit.intercept, q, pn, tn))
+        pn, tn = (
+            update_noise(pn, cp, ans.pair_answer, ans.pair_weight),
+            update_noise(tn, ct, ans.triple_answer, ans.triple_weight),
+        )
+    T = np.zeros((len(prob.X), len(s.coef)))
+    T[ans.rows] = q
+    M = max(ans.total, 1.0)
+    fit = maximise(
+        lambda logP, P: _m_value(logP, P, T, prob.free, M, prob.tau),
+        prob.X,
+        s.coef,
+        s.intercept,
+        prob.lam,
+        max_iter=m_iter,
+    )
+    return State(
+        fit.coef, fit.intercept, q, pn, tn, bound(prob, fit.coef, fit.intercept, q, pn, tn)
+    )
 
 # %% ../nbs/11_relative.ipynb #b04264d6
 def starts(
-    X:np.ndarray, # `(n, d)`
-    n_clusters:int, # K
-    n_init:int=4, # how many
+    X: np.ndarray,  # `(n, d)`
+    n_clusters: int,  # K
+    n_init: int = 4,  # how many
     random_state=None,
 ):
     "Starting weights: k-means, k-means softened, then small random ones."
@@ -389,47 +587,62 @@ def starts(
     for t in range(n_init):
         if t < 2:
             W, b = kmeans_start(X, n_clusters, random_state=rng.randint(2**31 - 1))
-            yield (W, b) if t == 0 else (.3*W, .3*b)
-        else: yield rng.normal(0, .1, (n_clusters, X.shape[1])), np.zeros(n_clusters)
+            yield (W, b) if t == 0 else (0.3 * W, 0.3 * b)
+        else:
+            yield rng.normal(0, 0.1, (n_clusters, X.shape[1])), np.zeros(n_clusters)
 
 # %% ../nbs/11_relative.ipynb #c5fd707d
 class Run(NamedTuple):
     "What `discriminative_clustering` returns."
-    state:State
-    history:list # the bound after every round
-    converged:bool
+
+    state: State
+    history: list  # the bound after every round
+    converged: bool
+
 
 def dc_run(
-    prob:Problem, # data and answers
-    s:State, # start
-    max_iter:int=100, tol:float=1e-5, # rounds; smallest gain of the bound
-)->Run:
+    prob: Problem,  # data and answers
+    s: State,  # start
+    max_iter: int = 100,
+    tol: float = 1e-5,  # rounds; smallest gain of the bound
+) -> Run:
     "Rounds of variational EM until the bound gains less than `tol`."
     history = []
     for _ in range(max_iter):
         s = dc_step(s, prob)
         history.append(s.value)
-        if len(history) > 1 and abs(history[-1] - history[-2]) < tol: return Run(s, history, True)
+        if len(history) > 1 and abs(history[-1] - history[-2]) < tol:
+            return Run(s, history, True)
     return Run(s, history, False)
 
 # %% ../nbs/11_relative.ipynb #8a7cca32
 def discriminative_clustering(
-    X:np.ndarray, # `(n, d)` features, standardised
-    ans:Answers, # the answers
-    n_clusters:int, # K
-    tau:float=.5, lam:float=2**-10, # weights of information and penalty
-    pairs:Noise=None, triples:Noise=None, # how answers err; default: one ε for each kind, learned
-    entropy:str="all", # whose certainty is rewarded: "all", or rows in no answer ("free", as in the thesis)
-    n_init:int=4, # starts; the best bound wins
-    max_iter:int=100, tol:float=1e-5, # rounds; smallest gain of the bound
+    X: np.ndarray,  # `(n, d)` features, standardised
+    ans: Answers,  # the answers
+    n_clusters: int,  # K
+    tau: float = 0.5,
+    lam: float = 2**-10,  # weights of information and penalty
+    pairs: Noise = None,
+    triples: Noise = None,  # how answers err; default: one ε for each kind, learned
+    entropy: str = "all",  # whose certainty is rewarded: "all", or rows in no answer ("free", as in the thesis)
+    n_init: int = 4,  # starts; the best bound wins
+    max_iter: int = 100,
+    tol: float = 1e-5,  # rounds; smallest gain of the bound
     random_state=None,
-)->Run:
+) -> Run:
     "Maximise (3.6) by variational EM from several starts."
     free = np.ones(len(X), bool)
-    if entropy == "free": free[ans.rows] = False
+    if entropy == "free":
+        free[ans.rows] = False
     prob = Problem(X, ans, incidence(ans), free, float(tau), float(lam))
-    noise = pairs or make_noise("learn", pair_table), triples or make_noise("learn", triplet_table)
-    runs = [dc_run(prob, dc_init(prob, *w, *noise), max_iter, tol) for w in starts(X, n_clusters, n_init, random_state)]
+    noise = (
+        pairs or make_noise("learn", pair_table),
+        triples or make_noise("learn", triplet_table),
+    )
+    runs = [
+        dc_run(prob, dc_init(prob, *w, *noise), max_iter, tol)
+        for w in starts(X, n_clusters, n_init, random_state)
+    ]
     return max(runs, key=lambda r: r.state.value)
 
 # %% ../nbs/11_relative.ipynb #6ec77546
@@ -437,81 +650,148 @@ def _dc_params(est, n):
     "Number of clusters and the two kinds of noise, checked."
     K, both = est._check_n_clusters(n), est.eps_triplets is None
     for name in ("tau", "lam"):
-        if not getattr(est, name) >= 0: raise ValueError(f"{name}={getattr(est, name)}: it weighs a term of the objective and must be at least 0.")
-    if est.entropy not in ("all", "free"): raise ValueError(f"entropy={est.entropy!r}: use 'all' rows, or 'free', the rows in no answer.")
-    if est.n_init < 1 or est.max_iter < 1: raise ValueError(f"n_init={est.n_init}, max_iter={est.max_iter}: at least one start and one round are needed.")
-    if both and np.ndim(est.eps) == 2: raise ValueError("eps is a table for pairs; give eps_triplets too: a chance, a 4×4 table, 'learn' or 'table'.")
-    return K, (make_noise(est.eps, pair_table), make_noise(est.eps if both else est.eps_triplets, triplet_table))
+        if not getattr(est, name) >= 0:
+            raise ValueError(
+                f"{name}={getattr(est, name)}: it weighs a term of the objective and must be at least 0."
+            )
+    if est.entropy not in ("all", "free"):
+        raise ValueError(
+            f"entropy={est.entropy!r}: use 'all' rows, or 'free', the rows in no answer."
+        )
+    if est.n_init < 1 or est.max_iter < 1:
+        raise ValueError(
+            f"n_init={est.n_init}, max_iter={est.max_iter}: at least one start and one round are needed."
+        )
+    if both and np.ndim(est.eps) == 2:
+        raise ValueError(
+            "eps is a table for pairs; give eps_triplets too: a chance, a 4×4 table, 'learn' or 'table'."
+        )
+    return K, (
+        make_noise(est.eps, pair_table),
+        make_noise(est.eps if both else est.eps_triplets, triplet_table),
+    )
 
 # %% ../nbs/11_relative.ipynb #91dbb08b
 def _dc_store(est, run, X, ans, mean, sd):
     "Fitted attributes, in units of `X`, without clusters that nobody joined."
     s = run.state
-    W = s.coef/sd
-    b = s.intercept - W@mean
+    W = s.coef / sd
+    b = s.intercept - W @ mean
     used, est.labels_ = np.unique(logits(X, W, b).argmax(1), return_inverse=True)
     est.coef_, est.intercept_, est.n_clusters_ = *canonical(W[used], b[used]), len(used)
     est.n_iter_, est.objective_history_, est.bound_ = len(run.history), run.history, s.value
     est.confusion_pairs_, est.confusion_triplets_ = s.pairs.R, s.triples.R
-    wrong = lambda c, R: float(1 - (c.mean(0) if len(c) else np.full(len(R), 1/len(R))) @ np.diag(R))
-    est.eps_, est.eps_triplets_ = (max(0., wrong(c, R)) for c, R in zip(case_probs(s.q, ans), (s.pairs.R, s.triples.R)))
-    pairs, est.suspect_triplets_ = _overruled(est.labels_, probs(logits(X, est.coef_, est.intercept_))[0], ans)
-    est.suspects_ = np.c_[pairs[:, :2], 2*pairs[:, 2] - 1]
+    wrong = lambda c, R: float(
+        1 - (c.mean(0) if len(c) else np.full(len(R), 1 / len(R))) @ np.diag(R)
+    )
+    est.eps_, est.eps_triplets_ = (
+        max(0.0, wrong(c, R))
+        for c, R in zip(case_probs(s.q, ans), (s.pairs.R, s.triples.R))
+    )
+    pairs, est.suspect_triplets_ = _overruled(
+        est.labels_, probs(logits(X, est.coef_, est.intercept_))[0], ans
+    )
+    est.suspects_ = np.c_[pairs[:, :2], 2 * pairs[:, 2] - 1]
     return est
 
 # %% ../nbs/11_relative.ipynb #82d6a641
 class DiscriminativeClustering(SoftmaxPredictor, ConstrainedClusterer):
     "Softmax clustering with answers about pairs, about triplets, or both (thesis chapter 3)."
+
     method_name, side_information = "dc", ("pairs", "triplets")
     __metadata_request__fit = {"triplets": True}
 
-    def __init__(self,
-        n_clusters:int=8, # K
-        *, eps="learn", # chance of a wrong answer about a pair: a number, 0 for hard answers, "learn", "table", or a 2×2 table
-        eps_triplets=None, # the same for triplets, or a 4×4 table; None: treated as `eps` is
-        tau:float=.5, # weight of the mutual information
-        lam:float=2**-10, # penalty of squared weights (of standardised features)
-        entropy:str="all", # whose certainty is rewarded: "all" rows, or the "free" ones, in no answer (thesis)
-        scale:bool=True, # standardise the columns inside; `coef_` is in units of `X` all the same
-        n_init:int=4, # starts: k-means, softened k-means, then random
-        max_iter:int=100, tol:float=1e-5, # rounds of EM; smallest gain of the bound
+    def __init__(
+        self,
+        n_clusters: int = 8,  # K
+        *,
+        eps="learn",  # chance of a wrong answer about a pair: a number, 0 for hard answers, "learn", "table", or a 2×2 table
+        eps_triplets=None,  # the same for triplets, or a 4×4 table; None: treated as `eps` is
+        tau: float = 0.5,  # weight of the mutual information
+        lam: float = 2**-10,  # penalty of squared weights (of standardised features)
+        entropy: str = "all",  # whose certainty is rewarded: "all" rows, or the "free" ones, in no answer (thesis)
+        scale: bool = True,  # standardise the columns inside; `coef_` is in units of `X` all the same
+        n_init: int = 4,  # starts: k-means, softened k-means, then random
+        max_iter: int = 100,
+        tol: float = 1e-5,  # rounds of EM; smallest gain of the bound
         random_state=None,
     ):
-        self.n_clusters, self.eps, self.eps_triplets, self.tau, self.lam, self.entropy = n_clusters, eps, eps_triplets, tau, lam, entropy
-        self.scale, self.n_init, self.max_iter, self.tol, self.random_state = scale, n_init, max_iter, tol, random_state
+        self.n_clusters, self.eps, self.eps_triplets, self.tau, self.lam, self.entropy = (
+            n_clusters,
+            eps,
+            eps_triplets,
+            tau,
+            lam,
+            entropy,
+        )
+        self.scale, self.n_init, self.max_iter, self.tol, self.random_state = (
+            scale,
+            n_init,
+            max_iter,
+            tol,
+            random_state,
+        )
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
         "Cluster `X`; with no answers this is regularised information maximisation."
-        if sample_id is None and hasattr(X, "iloc"): sample_id = np.asarray(X.index)
+        if sample_id is None and hasattr(X, "iloc"):
+            sample_id = np.asarray(X.index)
         X, c = self._validate_fit(X, constraints, sample_id)
         ans = _read_answers(c, as_triplets(triplets, n_samples=len(X), sample_id=sample_id))
         K, noise = _dc_params(self, len(X))
-        mean, sd = (X.mean(0), X.std(0)) if self.scale else (np.zeros(X.shape[1]), np.ones(X.shape[1]))
-        sd = np.where(sd > 1e-12*np.abs(mean).max(initial=1e-300), sd, 1.)
-        run = discriminative_clustering((X - mean)/sd, ans, K, self.tau, self.lam, *noise, self.entropy, self.n_init, self.max_iter, self.tol, check_random_state(self.random_state))
-        if not run.converged: warnings.warn(f"The bound still rises after max_iter={self.max_iter} rounds. Raise max_iter or tol.", ConvergenceWarning)
+        mean, sd = (
+            (X.mean(0), X.std(0))
+            if self.scale
+            else (np.zeros(X.shape[1]), np.ones(X.shape[1]))
+        )
+        sd = np.where(sd > 1e-12 * np.abs(mean).max(initial=1e-300), sd, 1.0)
+        run = discriminative_clustering(
+            (X - mean) / sd,
+            ans,
+            K,
+            self.tau,
+            self.lam,
+            *noise,
+            self.entropy,
+            self.n_init,
+            self.max_iter,
+            self.tol,
+            check_random_state(self.random_state),
+        )
+        if not run.converged:
+            warnings.warn(
+                f"The bound still rises after max_iter={self.max_iter} rounds. Raise max_iter or tol.",
+                ConvergenceWarning,
+            )
         return _dc_store(self, run, X, ans, mean, sd)
 
 # %% ../nbs/11_relative.ipynb #a90cda21
 class Rows:
     "A table in a box without a length, so that scikit-learn passes it on whole."
-    def __init__(self, X): self.X = X
+
+    def __init__(self, X):
+        self.X = X
+
 
 def answer_rows(
-    constraints=None, triplets=None, # anything the estimator takes, in row numbers
-    n_samples:int=None, # rows of X
-)->np.ndarray: # `(m, 5)`: a, b, c (-1 for a pair), answer (0 different, 1 same; 0 none, 1 ab, 2 ac, 3 bc), weight
+    constraints=None,
+    triplets=None,  # anything the estimator takes, in row numbers
+    n_samples: int = None,  # rows of X
+) -> np.ndarray:  # `(m, 5)`: a, b, c (-1 for a pair), answer (0 different, 1 same; 0 none, 1 ab, 2 ac, 3 bc), weight
     "All answers as one table, one answer a row: what a splitter can split."
-    c, t = as_constraints(constraints, n_samples=n_samples), as_triplets(triplets, n_samples=n_samples)
+    c, t = (
+        as_constraints(constraints, n_samples=n_samples),
+        as_triplets(triplets, n_samples=n_samples),
+    )
     said = c.value != 0
     P = np.c_[c.a, c.b, np.full(len(c.a), -1), c.value > 0, c.weight][said]
     return np.r_[P, np.c_[t.a, t.b, t.c, (t.code + 1) % 4, t.weight]].astype(float)
 
 # %% ../nbs/11_relative.ipynb #56b98388
 def answers_kept(
-    labels:np.ndarray, # `(n,)` clusters
-    A:np.ndarray, # `(m, 5)` see `answer_rows`
-)->np.ndarray: # `(m,)` bool
+    labels: np.ndarray,  # `(n,)` clusters
+    A: np.ndarray,  # `(m, 5)` see `answer_rows`
+) -> np.ndarray:  # `(m,)` bool
     "Which answers a labelling agrees with."
     a, b, c, l = A[:, :4].astype(np.int64).T
     ab, ac, bc = labels[a] == labels[b], labels[a] == labels[c], labels[b] == labels[c]
@@ -521,55 +801,88 @@ def answers_kept(
 # %% ../nbs/11_relative.ipynb #6b5f022a
 class OnAnswers(BaseEstimator):
     "Makes answers the samples of a search: `fit(A, data=Rows(X))` clusters all of X, `score(A)` is the share of answers kept."
+
     __metadata_request__fit = {"data": True}
-    def __init__(self, estimator=None): self.estimator = estimator
+
+    def __init__(self, estimator=None):
+        self.estimator = estimator
+
     def fit(self, A, y=None, *, data=None):
         "Fit the clusterer to all rows and to the answers `A`."
         P, T = A[A[:, 2] < 0], A[A[:, 2] >= 0]
         n, names = len(data.X), np.array(["none", "ab", "ac", "bc"])
-        side = dict(constraints=Constraints(*P[:, :2].T.astype(np.int64), 2*P[:, 3].astype(int) - 1, weight=P[:, 4], n_samples=n, value_kind="pm1"))
-        if len(T): side["triplets"] = Triplets(*T[:, :3].T.astype(np.int64), names[T[:, 3].astype(int)], weight=T[:, 4], n_samples=n)
+        side = dict(
+            constraints=Constraints(
+                *P[:, :2].T.astype(np.int64),
+                2 * P[:, 3].astype(int) - 1,
+                weight=P[:, 4],
+                n_samples=n,
+                value_kind="pm1",
+            )
+        )
+        if len(T):
+            side["triplets"] = Triplets(
+                *T[:, :3].T.astype(np.int64),
+                names[T[:, 3].astype(int)],
+                weight=T[:, 4],
+                n_samples=n,
+            )
         self.estimator_ = clone(self.estimator).fit(data.X, **side)
         return self
+
     def score(self, A, y=None):
         "Weighted share of the answers `A` that the clusters agree with."
         return float(np.average(answers_kept(self.estimator_.labels_, A), weights=A[:, 4]))
 
 # %% ../nbs/11_relative.ipynb #f3e3a407
 def search_answers(
-    estimator, # a clusterer
-    grid:dict, # parameter → values
-    X, # `(n, d)`
-    constraints=None, triplets=None, # answers, in row numbers
-    cv=5, # folds of answers, or a splitter
-    random_state=0, # of the folds
-    **kwargs, # to `GridSearchCV`
-)->GridSearchCV: # `best_estimator_.estimator_` is the winner, fitted to all answers
+    estimator,  # a clusterer
+    grid: dict,  # parameter → values
+    X,  # `(n, d)`
+    constraints=None,
+    triplets=None,  # answers, in row numbers
+    cv=5,  # folds of answers, or a splitter
+    random_state=0,  # of the folds
+    **kwargs,  # to `GridSearchCV`
+) -> GridSearchCV:  # `best_estimator_.estimator_` is the winner, fitted to all answers
     "Choose parameters on held-out answers with scikit-learn's own search."
     A = answer_rows(constraints, triplets, len(X))
-    folds = KFold(cv, shuffle=True, random_state=random_state) if isinstance(cv, int) else cv
-    gs = GridSearchCV(OnAnswers(estimator), {f"estimator__{k}": v for k, v in grid.items()}, cv=folds, **kwargs)
+    folds = (
+        KFold(cv, shuffle=True, random_state=random_state) if isinstance(cv, int) else cv
+    )
+    gs = GridSearchCV(
+        OnAnswers(estimator),
+        {f"estimator__{k}": v for k, v in grid.items()},
+        cv=folds,
+        **kwargs,
+    )
     return gs.fit(A, data=Rows(X))
 
 # %% ../nbs/11_relative.ipynb #a5ad3de9
 def question_odds(
-    p, # chance of each cluster
-    kind:str="pairs", # or "triplets"
-)->np.ndarray: # chance of each truth: (different, same) or (none, ab, ac, bc)
+    p,  # chance of each cluster
+    kind: str = "pairs",  # or "triplets"
+) -> np.ndarray:  # chance of each truth: (different, same) or (none, ab, ac, bc)
     "How often each truth comes up when rows are drawn at random, Theorem 3.4.1."
     p = np.asarray(p, float)
-    p = p/p.sum()
-    PM, PR = (p**2).sum(), (p**2*(1-p)).sum()
-    if kind not in ("pairs", "triplets"): raise ValueError(f"kind={kind!r}: use 'pairs' or 'triplets'.")
-    return np.array([1-PM, PM] if kind == "pairs" else [1-3*PR, PR, PR, PR])
+    p = p / p.sum()
+    PM, PR = (p**2).sum(), (p**2 * (1 - p)).sum()
+    if kind not in ("pairs", "triplets"):
+        raise ValueError(f"kind={kind!r}: use 'pairs' or 'triplets'.")
+    return np.array([1 - PM, PM] if kind == "pairs" else [1 - 3 * PR, PR, PR, PR])
+
 
 def information(
-    p, # chance of each cluster
-    kind:str="pairs", # or "triplets"
-    R=0., # chance of a wrong answer, or a confusion table (truth × answer; rows need not sum to 1)
-)->float: # bits
+    p,  # chance of each cluster
+    kind: str = "pairs",  # or "triplets"
+    R=0.0,  # chance of a wrong answer, or a confusion table (truth × answer; rows need not sum to 1)
+) -> float:  # bits
     "What one answer says about the clusters of its rows: (3.12), (3.13), and their noisy forms."
     pi = question_odds(p, kind)
-    R = (pair_table if kind == "pairs" else triplet_table)(R) if np.ndim(R) == 0 else np.asarray(R, float)/np.sum(R, 1, keepdims=True)
-    H = lambda x: -xlogy(x, x).sum(-1)/np.log(2)
-    return float(max(0., H(pi @ R) - pi @ H(R)))
+    R = (
+        (pair_table if kind == "pairs" else triplet_table)(R)
+        if np.ndim(R) == 0
+        else np.asarray(R, float) / np.sum(R, 1, keepdims=True)
+    )
+    H = lambda x: -xlogy(x, x).sum(-1) / np.log(2)
+    return float(max(0.0, H(pi @ R) - pi @ H(R)))

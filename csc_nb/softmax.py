@@ -20,10 +20,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 # %% ../nbs/06_softmax.ipynb #df3a9d3e
 def logits(
-    X, # `(n, d)` features, dense or sparse
-    coef:np.ndarray, # `(K, d)`
-    intercept:np.ndarray=0., # `(K,)`
-)->np.ndarray: # `(n, K)` scores
+    X,  # `(n, d)` features, dense or sparse
+    coef: np.ndarray,  # `(K, d)`
+    intercept: np.ndarray = 0.0,  # `(K,)`
+) -> np.ndarray:  # `(n, K)` scores
     "Linear scores, left of eq. (1)."
     return X @ coef.T + intercept
 
@@ -33,94 +33,111 @@ def _softmax(Z):
     n, K = Z.shape
     logP, P = np.empty_like(Z), np.empty_like(Z)
     for i in range(n):
-        top, s = Z[i,0], 0.
+        top, s = Z[i, 0], 0.0
         for k in range(1, K):
-            if Z[i,k] > top: top = Z[i,k]
+            if Z[i, k] > top:
+                top = Z[i, k]
         for k in range(K):
-            P[i,k] = np.exp(Z[i,k]-top)
-            s += P[i,k]
+            P[i, k] = np.exp(Z[i, k] - top)
+            s += P[i, k]
         shift = top + np.log(s)
         for k in range(K):
-            logP[i,k] = Z[i,k]-shift
-            P[i,k] /= s
+            logP[i, k] = Z[i, k] - shift
+            P[i, k] /= s
     return logP, P
 
 # %% ../nbs/06_softmax.ipynb #bb60f387
 def probs(
-    Z:np.ndarray, # `(..., K)` logits
-)->tuple: # `(logP, P)`, both shaped like `Z`
+    Z: np.ndarray,  # `(..., K)` logits
+) -> tuple:  # `(logP, P)`, both shaped like `Z`
     "Log-probabilities and probabilities together, eq. (1)."
     Z = np.ascontiguousarray(Z, dtype=np.float64)
     logP, P = _softmax(Z.reshape(-1, Z.shape[-1]))
     return logP.reshape(Z.shape), P.reshape(Z.shape)
 
-def log_softmax(Z): "Log-probabilities, eq. (1)."; return probs(Z)[0]
-def proba(Z): "Probabilities, eq. (1)."; return probs(Z)[1]
+
+def log_softmax(Z):
+    "Log-probabilities, eq. (1)."
+    return probs(Z)[0]
+
+
+def proba(Z):
+    "Probabilities, eq. (1)."
+    return probs(Z)[1]
 
 # %% ../nbs/06_softmax.ipynb #0583c85f
 def canonical(
-    coef:np.ndarray, # `(K, d)`
-    intercept:np.ndarray, # `(K,)`
-)->tuple: # the equivalent pair whose columns sum to zero over the clusters
+    coef: np.ndarray,  # `(K, d)`
+    intercept: np.ndarray,  # `(K,)`
+) -> tuple:  # the equivalent pair whose columns sum to zero over the clusters
     "Remove the common shift which the probabilities ignore."
     return coef - coef.mean(0), intercept - intercept.mean()
 
 # %% ../nbs/06_softmax.ipynb #5f2be79a
 def to_logits(
-    P:np.ndarray, # `(n, K)` probabilities
-    G:np.ndarray, # `(n, K)` gradient in the probabilities
-)->np.ndarray: # `(n, K)` gradient in the logits
+    P: np.ndarray,  # `(n, K)` probabilities
+    G: np.ndarray,  # `(n, K)` gradient in the probabilities
+) -> np.ndarray:  # `(n, K)` gradient in the logits
     "Chain rule through the softmax, eq. (2)."
-    return P*(G - np.einsum("...k,...k->...", P, G)[..., None])
+    return P * (G - np.einsum("...k,...k->...", P, G)[..., None])
+
 
 def to_params(
-    G:np.ndarray, # `(n, K)` gradient in the logits
-    X, # `(n, d)` features, dense or sparse
-)->tuple: # gradients `(K, d)` in `coef` and `(K,)` in `intercept`
+    G: np.ndarray,  # `(n, K)` gradient in the logits
+    X,  # `(n, d)` features, dense or sparse
+) -> tuple:  # gradients `(K, d)` in `coef` and `(K,)` in `intercept`
     "Chain rule from logits to parameters."
     return (X.T @ G).T, G.sum(0)
 
 # %% ../nbs/06_softmax.ipynb #f70fcf30
 def num_grad(
-    f, # function of one array, returns a number
-    x:np.ndarray, # where
-    h:float=1e-5, # half width of the difference
-)->np.ndarray: # shaped like `x`
+    f,  # function of one array, returns a number
+    x: np.ndarray,  # where
+    h: float = 1e-5,  # half width of the difference
+) -> np.ndarray:  # shaped like `x`
     "Central differences, one coordinate at a time (for checks)."
     x, g = np.array(x, dtype=float), np.empty(np.shape(x))
     for i in np.ndindex(x.shape):
         x0 = x[i]
-        x[i] = x0+h; up = f(x)
-        x[i] = x0-h; down = f(x)
-        g[i], x[i] = (up-down)/(2*h), x0
+        x[i] = x0 + h
+        up = f(x)
+        x[i] = x0 - h
+        down = f(x)
+        g[i], x[i] = (up - down) / (2 * h), x0
     return g
 
 # %% ../nbs/06_softmax.ipynb #98120737
 def entropies(
-    logP:np.ndarray, # `(..., K)` log-probabilities
-    P:np.ndarray=None, # their exponentials, if at hand
-)->np.ndarray: # `(...,)` in nats
+    logP: np.ndarray,  # `(..., K)` log-probabilities
+    P: np.ndarray = None,  # their exponentials, if at hand
+) -> np.ndarray:  # `(...,)` in nats
     "Entropy of every row, $H[p_i]$."
-    if P is None: P = np.exp(logP)
-    return -np.einsum("...k,...k->...", P, np.where(P > 0, logP, 0.))
+    if P is None:
+        P = np.exp(logP)
+    return -np.einsum("...k,...k->...", P, np.where(P > 0, logP, 0.0))
 
 # %% ../nbs/06_softmax.ipynb #f0c628b0
 def _rows(rows, n):
     "Row numbers from None (all), a mask or numbers."
-    if rows is None: return np.arange(n)
+    if rows is None:
+        return np.arange(n)
     rows = np.asarray(rows)
     return np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
 
+
 def mean_entropy(
-    logP:np.ndarray, P:np.ndarray, # `(n, K)`
-    rows=None, # the set U: row numbers or a mask; None is all
-)->tuple: # value, `(n, K)` gradient in the logits
+    logP: np.ndarray,
+    P: np.ndarray,  # `(n, K)`
+    rows=None,  # the set U: row numbers or a mask; None is all
+) -> tuple:  # value, `(n, K)` gradient in the logits
     "Mean of $H[p_i]$ over $U$, last term of eq. (3.5); 0 for an empty $U$."
     u = _rows(rows, len(P))
-    if not len(u): return 0., np.zeros_like(P)
-    if rows is not None: logP, P, full = logP[u], P[u], np.zeros_like(P)
+    if not len(u):
+        return 0.0, np.zeros_like(P)
+    if rows is not None:
+        logP, P, full = logP[u], P[u], np.zeros_like(P)
     H = entropies(logP, P)
-    G = -P*(np.where(P > 0, logP, 0.) + H[:, None])/len(u)
+    G = -P * (np.where(P > 0, logP, 0.0) + H[:, None]) / len(u)
     if rows is not None:
         np.add.at(full, u, G)
         G = full
@@ -128,245 +145,354 @@ def mean_entropy(
 
 # %% ../nbs/06_softmax.ipynb #2121d6fc
 def marginal_entropy(
-    logP:np.ndarray, P:np.ndarray, # `(n, K)`
-)->tuple: # value, `(n, K)` gradient in the logits
+    logP: np.ndarray,
+    P: np.ndarray,  # `(n, K)`
+) -> tuple:  # value, `(n, K)` gradient in the logits
     "Entropy of the mean row, first term of eq. (3.5)."
     p = P.mean(0)
     logp = np.log(np.maximum(p, 1e-300))
-    return -p @ logp, -to_logits(P, np.broadcast_to(logp, P.shape))/len(P)
+    return -p @ logp, -to_logits(P, np.broadcast_to(logp, P.shape)) / len(P)
 
 # %% ../nbs/06_softmax.ipynb #ce4dba74
 def mutual_information(
-    logP:np.ndarray, P:np.ndarray, # `(n, K)`
-    rows=None, # the set U whose certainty is rewarded; None is all
-)->tuple: # value, `(n, K)` gradient in the logits
+    logP: np.ndarray,
+    P: np.ndarray,  # `(n, K)`
+    rows=None,  # the set U whose certainty is rewarded; None is all
+) -> tuple:  # value, `(n, K)` gradient in the logits
     "Eq. (3.5) of the thesis: used evenly, decided firmly."
     (a, Ga), (b, Gb) = marginal_entropy(logP, P), mean_entropy(logP, P, rows)
-    return a-b, Ga-Gb
+    return a - b, Ga - Gb
 
 # %% ../nbs/06_softmax.ipynb #7040d789
 def pair_matrix(
-    i:np.ndarray, j:np.ndarray, # `(m,)` row numbers of the pairs
-    a:np.ndarray, # `(m,)` weight of each pair; repeated pairs add up
-    n:int, # number of rows
-)->sp.csr_matrix: # symmetric, zero diagonal
+    i: np.ndarray,
+    j: np.ndarray,  # `(m,)` row numbers of the pairs
+    a: np.ndarray,  # `(m,)` weight of each pair; repeated pairs add up
+    n: int,  # number of rows
+) -> sp.csr_matrix:  # symmetric, zero diagonal
     "The matrix $A$ of eq. (4)."
-    i, j, a = np.asarray(i), np.asarray(j), np.broadcast_to(np.asarray(a, float), np.shape(i))
+    i, j, a = (
+        np.asarray(i),
+        np.asarray(j),
+        np.broadcast_to(np.asarray(a, float), np.shape(i)),
+    )
     same = np.flatnonzero(i == j)
-    if len(same): raise ValueError(f"{len(same)} pairs join a row with itself: first is pair {same[0]}: ({i[same[0]]}, {j[same[0]]}). Drop them.")
+    if len(same):
+        raise ValueError(
+            f"{len(same)} pairs join a row with itself: first is pair {same[0]}: ({i[same[0]]}, {j[same[0]]}). Drop them."
+        )
     A = sp.coo_matrix((np.r_[a, a], (np.r_[i, j], np.r_[j, i])), shape=(n, n))
     return A.tocsr()
 
+
 def agreement(
-    logP:np.ndarray, P:np.ndarray, # `(n, K)`
-    A, # symmetric `(n, n)`, sparse, zero diagonal: see `pair_matrix`
-)->tuple: # value, `(n, K)` gradient in the logits
+    logP: np.ndarray,
+    P: np.ndarray,  # `(n, K)`
+    A,  # symmetric `(n, n)`, sparse, zero diagonal: see `pair_matrix`
+) -> tuple:  # value, `(n, K)` gradient in the logits
     "Weighted chance that the ends of a pair agree, eq. (4)."
     Q = A @ P
-    return .5*np.einsum("ik,ik->", P, Q), to_logits(P, Q)
+    return 0.5 * np.einsum("ik,ik->", P, Q), to_logits(P, Q)
 
 # %% ../nbs/06_softmax.ipynb #0d5d55e2
 def log_likelihood(
-    logP:np.ndarray, P:np.ndarray, # `(n, K)`
-    T:np.ndarray, # `(n, K)` soft labels, not negative; a row of zeros says nothing
-    weight:np.ndarray=None, # `(n,)` weight of each row; None is 1/n
-)->tuple: # value, `(n, K)` gradient in the logits
+    logP: np.ndarray,
+    P: np.ndarray,  # `(n, K)`
+    T: np.ndarray,  # `(n, K)` soft labels, not negative; a row of zeros says nothing
+    weight: np.ndarray = None,  # `(n,)` weight of each row; None is 1/n
+) -> tuple:  # value, `(n, K)` gradient in the logits
     "Expected log-likelihood of soft labels, eq. (5)."
-    w = np.full(len(P), 1/len(P)) if weight is None else np.asarray(weight, float)
-    T = T*w[:, None]
-    return np.sum(T*np.where(T > 0, logP, 0.)), T - P*T.sum(1, keepdims=True)
+    w = np.full(len(P), 1 / len(P)) if weight is None else np.asarray(weight, float)
+    T = T * w[:, None]
+    return np.sum(T * np.where(T > 0, logP, 0.0)), T - P * T.sum(1, keepdims=True)
 
 # %% ../nbs/06_softmax.ipynb #5e2e8379
-def pack(coef, intercept): "One flat vector."; return np.r_[np.ravel(coef), np.ravel(intercept)]
-def unpack(theta, K, d): "`coef` (K, d) and `intercept` (K,) as views of a flat vector."; return theta[:K*d].reshape(K, d), theta[K*d:]
+def pack(coef, intercept):
+    "One flat vector."
+    return np.r_[np.ravel(coef), np.ravel(intercept)]
+
+
+def unpack(theta, K, d):
+    "`coef` (K, d) and `intercept` (K,) as views of a flat vector."
+    return theta[: K * d].reshape(K, d), theta[K * d :]
+
 
 class SoftmaxFit(NamedTuple):
     "What a maximisation returns."
-    coef: np.ndarray      # `(K, d)`
-    intercept: np.ndarray # `(K,)`
-    value: float          # objective, penalty included
-    history: list         # the same after each iteration, never decreasing
-    n_iter: int           # L-BFGS iterations
-    converged: bool       # False: stopped by max_iter
+
+    coef: np.ndarray  # `(K, d)`
+    intercept: np.ndarray  # `(K,)`
+    value: float  # objective, penalty included
+    history: list  # the same after each iteration, never decreasing
+    n_iter: int  # L-BFGS iterations
+    converged: bool  # False: stopped by max_iter
 
 # %% ../nbs/06_softmax.ipynb #0c48bd4c
 def _centre(X, fit_intercept):
     "Float rows and the mean that was taken off (none for sparse rows or without an intercept)."
-    if sp.issparse(X): return X.tocsr().astype(np.float64), np.zeros(X.shape[1])
+    if sp.issparse(X):
+        return X.tocsr().astype(np.float64), np.zeros(X.shape[1])
     X = np.asarray(X, dtype=np.float64)
     m = X.mean(0) if fit_intercept and len(X) else np.zeros(X.shape[1])
     return X - m, m
 
+
 def maximise(
-    fun, # `fun(logP, P) -> (value, gradient in the logits)`
-    X, # `(n, d)` features, dense or sparse
-    coef:np.ndarray, # `(K, d)` start
-    intercept:np.ndarray=None, # `(K,)` start, None is 0
-    lam:float=0., # penalty on the squared `coef`
-    fit_intercept:bool=True, # False: keep `intercept` at 0
-    max_iter:int=200, tol:float=1e-6, # iterations; largest gradient entry at the end
-)->SoftmaxFit:
+    fun,  # `fun(logP, P) -> (value, gradient in the logits)`
+    X,  # `(n, d)` features, dense or sparse
+    coef: np.ndarray,  # `(K, d)` start
+    intercept: np.ndarray = None,  # `(K,)` start, None is 0
+    lam: float = 0.0,  # penalty on the squared `coef`
+    fit_intercept: bool = True,  # False: keep `intercept` at 0
+    max_iter: int = 200,
+    tol: float = 1e-6,  # iterations; largest gradient entry at the end
+) -> SoftmaxFit:
     r"Climb $F(\mathrm{softmax}(XW^\top+b))-\lambda\lVert W\rVert^2$ by L-BFGS."
     K, d = np.shape(coef)
     X, m = _centre(X, fit_intercept)
-    s = (1+2*lam)**-.5                                        # W = s V: a large penalty does not stretch the problem
-    b0 = np.zeros(K) if intercept is None or not fit_intercept else np.asarray(intercept, float)
+    s = (1 + 2 * lam) ** -0.5  # W = s V: a large penalty does not stretch the problem
+    b0 = (
+        np.zeros(K)
+        if intercept is None or not fit_intercept
+        else np.asarray(intercept, float)
+    )
+
     def f(theta):
         V, b = unpack(theta, K, d)
-        W = s*V
+        W = s * V
         v, G = fun(*probs(logits(X, W, b)))
         gW, gb = to_params(G, X)
-        return lam*(W*W).sum() - v, pack(s*(2*lam*W - gW), -gb*fit_intercept)
+        return lam * (W * W).sum() - v, pack(s * (2 * lam * W - gW), -gb * fit_intercept)
+
     history = []
-    r = minimize(f, pack(np.asarray(coef)/s, b0 + np.asarray(coef)@m), jac=True, method="L-BFGS-B",
-                 callback=lambda intermediate_result: history.append(-intermediate_result.fun),
-                 options=dict(maxiter=max_iter, gtol=tol, ftol=1e-13, maxcor=20))
+    r = minimize(
+        f,
+        pack(np.asarray(coef) / s, b0 + np.asarray(coef) @ m),
+        jac=True,
+        method="L-BFGS-B",
+        callback=lambda intermediate_result: history.append(-intermediate_result.fun),
+        options=dict(maxiter=max_iter, gtol=tol, ftol=1e-13, maxcor=20),
+    )
     V, b = unpack(r.x, K, d)
-    W = s*V
-    return SoftmaxFit(W, b - W@m, -float(r.fun), history, r.nit, r.status != 1)
+    W = s * V
+    return SoftmaxFit(W, b - W @ m, -float(r.fun), history, r.nit, r.status != 1)
 
 # %% ../nbs/06_softmax.ipynb #64648c9a
 def fit_softmax(
-    X, # `(n, d)`
-    T:np.ndarray, # `(n, K)` soft labels
-    weight:np.ndarray=None, # `(n,)`; None is 1/n
-    lam:float=1e-3, # penalty on the squared `coef`
-    start:tuple=None, # `(coef, intercept)`; None is 0
-    **kwargs, # to `maximise`
-)->SoftmaxFit:
+    X,  # `(n, d)`
+    T: np.ndarray,  # `(n, K)` soft labels
+    weight: np.ndarray = None,  # `(n,)`; None is 1/n
+    lam: float = 1e-3,  # penalty on the squared `coef`
+    start: tuple = None,  # `(coef, intercept)`; None is 0
+    **kwargs,  # to `maximise`
+) -> SoftmaxFit:
     "Weighted multinomial regression on soft labels, eq. (5)."
     T = np.asarray(T, dtype=np.float64)
-    if T.ndim != 2 or len(T) != X.shape[0]: raise ValueError(f"{X.shape[0]} rows of X but soft labels of shape {T.shape}; one row of K probabilities each.")
+    if T.ndim != 2 or len(T) != X.shape[0]:
+        raise ValueError(
+            f"{X.shape[0]} rows of X but soft labels of shape {T.shape}; one row of K probabilities each."
+        )
     bad = np.flatnonzero(~(np.isfinite(T).all(1) & (T >= 0).all(1)))
-    if len(bad): raise ValueError(f"{len(bad)} rows of soft labels are negative or not finite: first is row {bad[0]}: {T[bad[0]]}.")
-    if weight is not None and np.shape(weight) != (len(T),): raise ValueError(f"{len(T)} rows but weights of shape {np.shape(weight)}.")
-    coef, intercept = start if start is not None else (np.zeros((T.shape[1], X.shape[1])), None)
-    return maximise(lambda logP, P: log_likelihood(logP, P, T, weight), X, coef, intercept, lam, **kwargs)
+    if len(bad):
+        raise ValueError(
+            f"{len(bad)} rows of soft labels are negative or not finite: first is row {bad[0]}: {T[bad[0]]}."
+        )
+    if weight is not None and np.shape(weight) != (len(T),):
+        raise ValueError(f"{len(T)} rows but weights of shape {np.shape(weight)}.")
+    coef, intercept = (
+        start if start is not None else (np.zeros((T.shape[1], X.shape[1])), None)
+    )
+    return maximise(
+        lambda logP, P: log_likelihood(logP, P, T, weight),
+        X,
+        coef,
+        intercept,
+        lam,
+        **kwargs,
+    )
 
 # %% ../nbs/06_softmax.ipynb #dbec4977
 def kmeans_start(
-    X, # `(n, d)`
-    n_clusters:int, # K
-    lam:float=1e-3, # penalty of the regression
-    smooth:float=.01, # share of each label spread over all clusters
-    n_init:int=10, random_state=None, # to `KMeans`
-)->tuple: # `coef` (K, d) and `intercept` (K,)
+    X,  # `(n, d)`
+    n_clusters: int,  # K
+    lam: float = 1e-3,  # penalty of the regression
+    smooth: float = 0.01,  # share of each label spread over all clusters
+    n_init: int = 10,
+    random_state=None,  # to `KMeans`
+) -> tuple:  # `coef` (K, d) and `intercept` (K,)
     "K-means, then a regression on its labels."
-    if X.shape[0] < n_clusters: raise ValueError(f"n_samples={X.shape[0]} should be >= n_clusters={n_clusters}.")
+    if X.shape[0] < n_clusters:
+        raise ValueError(f"n_samples={X.shape[0]} should be >= n_clusters={n_clusters}.")
     labels = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(X).labels_
-    T = (1-smooth)*np.eye(n_clusters)[labels] + smooth/n_clusters
+    T = (1 - smooth) * np.eye(n_clusters)[labels] + smooth / n_clusters
     fit = fit_softmax(X, T, lam=lam, max_iter=100)
     return canonical(fit.coef, fit.intercept)
 
 # %% ../nbs/06_softmax.ipynb #6c149058
 def logistic_values(
-    X:np.ndarray, # `(n, p)`
-    W:np.ndarray, # `(T, p)` one row of weights per target
-    on:np.ndarray, off:np.ndarray, # `(n, T)` weights of "on" and "off"
-    ridge:np.ndarray, # `(p,)` penalty of each squared weight
-)->tuple: # values `(T,)`, gradients `(T, p)`, curvatures `(n, T)`
+    X: np.ndarray,  # `(n, p)`
+    W: np.ndarray,  # `(T, p)` one row of weights per target
+    on: np.ndarray,
+    off: np.ndarray,  # `(n, T)` weights of "on" and "off"
+    ridge: np.ndarray,  # `(p,)` penalty of each squared weight
+) -> tuple:  # values `(T,)`, gradients `(T, p)`, curvatures `(n, T)`
     "Eq. (6) for all targets at once, ridge included."
     Z = X @ W.T
-    s, w = expit(Z), on+off
-    value = (on*log_expit(Z) + off*log_expit(-Z)).sum(0) - W**2 @ ridge
-    return value, ((on - w*s).T @ X) - 2*ridge*W, w*s*(1-s)
+    s, w = expit(Z), on + off
+    value = (on * log_expit(Z) + off * log_expit(-Z)).sum(0) - W**2 @ ridge
+    return value, ((on - w * s).T @ X) - 2 * ridge * W, w * s * (1 - s)
 
 # %% ../nbs/06_softmax.ipynb #0f6a1a77
 def _newton_direction(X, g, curv, ridge):
     "Solve one Newton system per target."
     D = np.empty_like(g)
     for t in range(len(g)):
-        H = X.T @ (curv[:, t, None]*X)
-        H[np.diag_indices_from(H)] += 2*ridge + 1e-10*(1e-10 + np.trace(H)/len(H))
+        H = X.T @ (curv[:, t, None] * X)
+        H[np.diag_indices_from(H)] += 2 * ridge + 1e-10 * (1e-10 + np.trace(H) / len(H))
         D[t] = cho_solve(cho_factor(H), g[t])
     return D
+
 
 def _lbfgs_direction(g, S, Y):
     "Two-loop recursion for all targets; `S`, `Y`: lists of `(T, p)` steps and gradient changes."
     q, dots = g.copy(), []
     for s, y in zip(reversed(S), reversed(Y)):
-        sy = np.maximum((s*y).sum(1), 1e-300)
-        a = (s*q).sum(1)/sy
-        q -= a[:, None]*y
+        sy = np.maximum((s * y).sum(1), 1e-300)
+        a = (s * q).sum(1) / sy
+        q -= a[:, None] * y
         dots.append((a, sy))
-    if S: q *= ((S[-1]*Y[-1]).sum(1)/np.maximum((Y[-1]**2).sum(1), 1e-300))[:, None]
-    else: q /= np.maximum(1, np.abs(q).sum(1, keepdims=True))
-    for (a, sy), s, y in zip(reversed(dots), S, Y): q += (a - (y*q).sum(1)/sy)[:, None]*s
+    if S:
+        q *= ((S[-1] * Y[-1]).sum(1) / np.maximum((Y[-1] ** 2).sum(1), 1e-300))[:, None]
+    else:
+        q /= np.maximum(1, np.abs(q).sum(1, keepdims=True))
+    for (a, sy), s, y in zip(reversed(dots), S, Y):
+        q += (a - (y * q).sum(1) / sy)[:, None] * s
     return q
 
 # %% ../nbs/06_softmax.ipynb #9f7922e2
 def _climb(X, W, on, off, ridge, newton, max_iter, tol):
     "Batched ascent of eq. (6); `W` changes in place."
-    scale = np.maximum((on+off).sum(0), 1e-300)
+    scale = np.maximum((on + off).sum(0), 1e-300)
     live, S, Y, stuck = np.arange(len(W)), [], [], False
     f, g, curv = logistic_values(X, W, on, off, ridge)
     for it in range(max_iter):
-        go = np.abs(g).max(1) > tol*scale[live]
+        go = np.abs(g).max(1) > tol * scale[live]
         live, f, g, curv = live[go], f[go], g[go], curv[:, go]
-        if not len(live): break
+        if not len(live):
+            break
         S, Y = [s[go] for s in S], [y[go] for y in Y]
         D = _newton_direction(X, g, curv, ridge) if newton else _lbfgs_direction(g, S, Y)
-        uphill = (D*g).sum(1)
-        D[uphill <= 0], uphill = g[uphill <= 0], np.where(uphill > 0, uphill, (g*g).sum(1))
+        uphill = (D * g).sum(1)
+        D[uphill <= 0], uphill = (
+            g[uphill <= 0],
+            np.where(uphill > 0, uphill, (g * g).sum(1)),
+        )
         u, v, step = on[:, live], off[:, live], np.ones(len(live))
         for _ in range(40):
-            new = W[live] + step[:, None]*D
+            new = W[live] + step[:, None] * D
             f1, g1, curv1 = logistic_values(X, new, u, v, ridge)
-            low = f1 < f + 1e-4*step*uphill - 1e-12*np.abs(f)
-            if not low.any(): break
+            low = f1 < f + 1e-4 * step * uphill - 1e-12 * np.abs(f)
+            if not low.any():
+                break
             step[low] /= 2
-        new[low], f1[low], g1[low], curv1[:, low] = W[live][low], f[low], g[low], curv[:, low]
-        if not newton: S, Y = (S + [new-W[live]])[-10:], (Y + [g-g1])[-10:]
+        new[low], f1[low], g1[low], curv1[:, low] = (
+            W[live][low],
+            f[low],
+            g[low],
+            curv[:, low],
+        )
+        if not newton:
+            S, Y = (S + [new - W[live]])[-10:], (Y + [g - g1])[-10:]
         W[live], f, g, curv = new, f1, g1, curv1
-        stuck |= (np.abs(g[low]).max(1) > 100*tol*scale[live[low]]).any()
-        if low.any(): live, f, g, curv, S, Y = live[~low], f[~low], g[~low], curv[:, ~low], [s[~low] for s in S], [y[~low] for y in Y]
+        stuck |= (np.abs(g[low]).max(1) > 100 * tol * scale[live[low]]).any()
+        if low.any():
+            live, f, g, curv, S, Y = (
+                live[~low],
+                f[~low],
+                g[~low],
+                curv[:, ~low],
+                [s[~low] for s in S],
+                [y[~low] for y in Y],
+            )
     return len(live) == 0 and not stuck
 
 # %% ../nbs/06_softmax.ipynb #8745a678
 class LogisticFit(NamedTuple):
     "What `fit_logistic` returns, one row per target."
-    coef: np.ndarray      # `(T, d)`
-    intercept: np.ndarray # `(T,)`
-    value: np.ndarray     # `(T,)` objective, penalty included
-    converged: bool       # every target reached `tol` (or 100 `tol`, if rounding stopped it)
+
+    coef: np.ndarray  # `(T, d)`
+    intercept: np.ndarray  # `(T,)`
+    value: np.ndarray  # `(T,)` objective, penalty included
+    converged: bool  # every target reached `tol` (or 100 `tol`, if rounding stopped it)
+
 
 def fit_logistic(
-    X:np.ndarray, # `(n, d)` shared features
-    on:np.ndarray, off:np.ndarray, # `(n, T)` weights of "on" and "off", not negative
-    lam:float=1e-3, # penalty on each squared `coef`; see eq. (6): weights are not averaged
-    start:tuple=None, # `(coef, intercept)`, `(T, d)` and `(T,)`
-    fit_intercept:bool=True,
-    solver:str="auto", # "newton", "lbfgs"; auto is newton up to 300 features
-    max_iter:int=200, tol:float=1e-8, # largest gradient entry, per unit of weight
-    block:int=256, # targets at a time
-)->LogisticFit:
+    X: np.ndarray,  # `(n, d)` shared features
+    on: np.ndarray,
+    off: np.ndarray,  # `(n, T)` weights of "on" and "off", not negative
+    lam: float = 1e-3,  # penalty on each squared `coef`; see eq. (6): weights are not averaged
+    start: tuple = None,  # `(coef, intercept)`, `(T, d)` and `(T,)`
+    fit_intercept: bool = True,
+    solver: str = "auto",  # "newton", "lbfgs"; auto is newton up to 300 features
+    max_iter: int = 200,
+    tol: float = 1e-8,  # largest gradient entry, per unit of weight
+    block: int = 256,  # targets at a time
+) -> LogisticFit:
     "Weighted logistic regressions of many targets on the same rows, eq. (6)."
     on, off = (np.asarray(a, float).reshape(len(X), -1) for a in (on, off))
-    if on.shape != off.shape: raise ValueError(f"weights of `on` {on.shape} and `off` {off.shape} differ in shape.")
-    if not (on.min(initial=0) >= 0 and off.min(initial=0) >= 0): raise ValueError("weights must be numbers that are not negative.")
-    if solver not in ("auto", "newton", "lbfgs"): raise ValueError(f"solver={solver!r}; use 'auto', 'newton' or 'lbfgs'.")
+    if on.shape != off.shape:
+        raise ValueError(
+            f"weights of `on` {on.shape} and `off` {off.shape} differ in shape."
+        )
+    if not (on.min(initial=0) >= 0 and off.min(initial=0) >= 0):
+        raise ValueError("weights must be numbers that are not negative.")
+    if solver not in ("auto", "newton", "lbfgs"):
+        raise ValueError(f"solver={solver!r}; use 'auto', 'newton' or 'lbfgs'.")
     Xc, m = _centre(X, fit_intercept)
     d, T = Xc.shape[1], on.shape[1]
-    if fit_intercept: Xc = np.c_[Xc, np.ones(len(Xc))]
+    if fit_intercept:
+        Xc = np.c_[Xc, np.ones(len(Xc))]
     W, ridge = np.zeros((T, Xc.shape[1])), np.full(Xc.shape[1], float(lam))
-    if fit_intercept: ridge[d] = 0
+    if fit_intercept:
+        ridge[d] = 0
     if start is not None:
         W[:, :d] = start[0]
-        if fit_intercept: W[:, d] = np.asarray(start[1]) + W[:, :d]@m
-    newton, ok, value = solver == "newton" or (solver == "auto" and d <= 300), True, np.empty(T)
+        if fit_intercept:
+            W[:, d] = np.asarray(start[1]) + W[:, :d] @ m
+    newton, ok, value = (
+        solver == "newton" or (solver == "auto" and d <= 300),
+        True,
+        np.empty(T),
+    )
     for t in range(0, T, block):
-        part, u, v = W[t:t+block], on[:, t:t+block], off[:, t:t+block]
+        part, u, v = W[t : t + block], on[:, t : t + block], off[:, t : t + block]
         ok &= bool(_climb(Xc, part, u, v, ridge, newton, max_iter, tol))
-        value[t:t+block] = logistic_values(Xc, part, u, v, ridge)[0]
-    return LogisticFit(W[:, :d].copy(), W[:, d] - W[:, :d]@m if fit_intercept else np.zeros(T), value, ok)
+        value[t : t + block] = logistic_values(Xc, part, u, v, ridge)[0]
+    return LogisticFit(
+        W[:, :d].copy(), W[:, d] - W[:, :d] @ m if fit_intercept else np.zeros(T), value, ok
+    )
 
 # %% ../nbs/06_softmax.ipynb #d884b523
 class SoftmaxPredictor:
     "`decision_function`, `predict_proba` and `predict` from `coef_` and `intercept_`."
+
     def decision_function(self, X):
         "Logits of new rows, `(n, K)`."
         check_is_fitted(self, "coef_")
-        return logits(validate_data(self, X, reset=False, dtype=np.float64), self.coef_, self.intercept_)
-    def predict_log_proba(self, X): "Log-probabilities of new rows."; return log_softmax(self.decision_function(X))
-    def predict_proba(self, X): "Cluster probabilities of new rows."; return proba(self.decision_function(X))
-    def predict(self, X): "Most probable cluster of new rows."; return self.decision_function(X).argmax(1)
+        return logits(
+            validate_data(self, X, reset=False, dtype=np.float64),
+            self.coef_,
+            self.intercept_,
+        )
+
+    def predict_log_proba(self, X):
+        "Log-probabilities of new rows."
+        return log_softmax(self.decision_function(X))
+
+    def predict_proba(self, X):
+        "Cluster probabilities of new rows."
+        return proba(self.decision_function(X))
+
+    def predict(self, X):
+        "Most probable cluster of new rows."
+        return self.decision_function(X).argmax(1)

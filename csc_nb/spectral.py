@@ -22,251 +22,370 @@ from sklearn.utils import check_random_state
 
 # %% ../nbs/07_spectral.ipynb #a516eec0
 def neighbours(
-    X:np.ndarray, # `(n, d)`
-    n_neighbors:int, # at most n-1 are returned
-)->tuple: # distances and row numbers, both `(n, t)`, nearest first, self left out
+    X: np.ndarray,  # `(n, d)`
+    n_neighbors: int,  # at most n-1 are returned
+) -> tuple:  # distances and row numbers, both `(n, t)`, nearest first, self left out
     "Nearest neighbours of every row."
-    t = min(int(n_neighbors), len(X)-1)
-    if t < 1: return np.empty((len(X), 0)), np.empty((len(X), 0), dtype=np.int64)
+    t = min(int(n_neighbors), len(X) - 1)
+    if t < 1:
+        return np.empty((len(X), 0)), np.empty((len(X), 0), dtype=np.int64)
     return NearestNeighbors(n_neighbors=t).fit(X).kneighbors()
+
 
 def _graph(idx, values, symmetric):
     "Sparse symmetric matrix from a neighbour list."
     n, t = idx.shape
-    A = sp.csr_matrix((np.ravel(values), np.ravel(idx), np.arange(0, n*t+1, t) if t else np.zeros(n+1, int)), shape=(n, n))
-    if symmetric == "union": A = A.maximum(A.T)
-    elif symmetric == "mutual": A = A.minimum(A.T)
-    elif symmetric == "mean": A = (A + A.T)/2
-    else: raise ValueError(f"symmetric={symmetric!r}; use 'union', 'mutual' or 'mean'.")
-    A.eliminate_zeros(); A.sort_indices()
+    A = sp.csr_matrix(
+        (
+            np.ravel(values),
+            np.ravel(idx),
+            np.arange(0, n * t + 1, t) if t else np.zeros(n + 1, int),
+        ),
+        shape=(n, n),
+    )
+    if symmetric == "union":
+        A = A.maximum(A.T)
+    elif symmetric == "mutual":
+        A = A.minimum(A.T)
+    elif symmetric == "mean":
+        A = (A + A.T) / 2
+    else:
+        raise ValueError(f"symmetric={symmetric!r}; use 'union', 'mutual' or 'mean'.")
+    A.eliminate_zeros()
+    A.sort_indices()
     return A.tocsr()
 
 # %% ../nbs/07_spectral.ipynb #fb7284a6
 def knn_affinity(
-    X:np.ndarray, # `(n, d)`
-    n_neighbors:int=10,
-    symmetric:str="union", # "union", "mutual" or "mean"
-)->sp.csr_matrix: # `(n, n)`, zero diagonal
+    X: np.ndarray,  # `(n, d)`
+    n_neighbors: int = 10,
+    symmetric: str = "union",  # "union", "mutual" or "mean"
+) -> sp.csr_matrix:  # `(n, n)`, zero diagonal
     "0/1 affinity of near neighbours."
     _, idx = neighbours(X, n_neighbors)
     return _graph(idx, np.ones(idx.shape), symmetric)
 
 # %% ../nbs/07_spectral.ipynb #29531bc7
 def median_sigma(
-    X:np.ndarray, # `(n, d)`
-    max_rows:int=1000, # more rows are sampled
+    X: np.ndarray,  # `(n, d)`
+    max_rows: int = 1000,  # more rows are sampled
     random_state=0,
-)->float: # positive, also when rows coincide
+) -> float:  # positive, also when rows coincide
     "Median heuristic: the median distance between two different rows."
-    if len(X) > max_rows: X = X[check_random_state(random_state).choice(len(X), max_rows, replace=False)]
+    if len(X) > max_rows:
+        X = X[check_random_state(random_state).choice(len(X), max_rows, replace=False)]
     d = pdist(X)
-    if not len(d) or d.max() == 0: return 1.
+    if not len(d) or d.max() == 0:
+        return 1.0
     m = float(np.median(d))
     return m if m > 0 else float(d[d > 0].min())
 
+
 def rbf_affinity(
-    X:np.ndarray, # `(n, d)`
-    sigma:float=None, # width; None is `median_sigma`
-    n_neighbors:int=20, # links kept per row; None asks for the dense matrix
-    diagonal:float=0., # self-affinity: 0 (Ng, Jordan, Weiss) or 1 (the thesis)
+    X: np.ndarray,  # `(n, d)`
+    sigma: float = None,  # width; None is `median_sigma`
+    n_neighbors: int = 20,  # links kept per row; None asks for the dense matrix
+    diagonal: float = 0.0,  # self-affinity: 0 (Ng, Jordan, Weiss) or 1 (the thesis)
     random_state=0,
-): # `(n, n)`: sparse, or an array when `n_neighbors` is None
+):  # `(n, n)`: sparse, or an array when `n_neighbors` is None
     "Gaussian affinity $\\exp(-d^2/2\\sigma^2)$."
     sigma = median_sigma(X, random_state=random_state) if sigma is None else float(sigma)
-    if not sigma > 0: raise ValueError(f"sigma={sigma} is a width; it must be positive.")
-    if n_neighbors is None: return _with_diagonal(np.exp(-cdist(X, X, "sqeuclidean")/(2*sigma**2)), diagonal)
+    if not sigma > 0:
+        raise ValueError(f"sigma={sigma} is a width; it must be positive.")
+    if n_neighbors is None:
+        return _with_diagonal(
+            np.exp(-cdist(X, X, "sqeuclidean") / (2 * sigma**2)), diagonal
+        )
     dist, idx = neighbours(X, n_neighbors)
-    return _with_diagonal(_graph(idx, np.exp(-dist**2/(2*sigma**2)), "union"), diagonal)
+    return _with_diagonal(
+        _graph(idx, np.exp(-(dist**2) / (2 * sigma**2)), "union"), diagonal
+    )
+
 
 def _with_diagonal(W, value):
-    if sp.issparse(W): return (W + sp.diags(np.full(W.shape[0], float(value)))).tocsr() if value else W
+    if sp.issparse(W):
+        return (W + sp.diags(np.full(W.shape[0], float(value)))).tocsr() if value else W
     np.fill_diagonal(W, value)
     return W
 
 # %% ../nbs/07_spectral.ipynb #46393c2e
 def local_scales(
-    dist:np.ndarray, # `(n, t')` distances to the nearest neighbours
-    t:int=7, # which neighbour
-)->np.ndarray: # `(n,)`, all positive
+    dist: np.ndarray,  # `(n, t')` distances to the nearest neighbours
+    t: int = 7,  # which neighbour
+) -> np.ndarray:  # `(n,)`, all positive
     "Distance to the `t`-th neighbour; copies are passed over."
-    if not dist.shape[1]: return np.ones(len(dist))
-    s = dist[:, min(t, dist.shape[1])-1].copy()
+    if not dist.shape[1]:
+        return np.ones(len(dist))
+    s = dist[:, min(t, dist.shape[1]) - 1].copy()
     zero = s == 0
     if zero.any():
         s[zero] = np.where(dist[zero] > 0, dist[zero], np.inf).min(1)
         lost = np.isinf(s)
-        s[lost] = s[~lost].min() if not lost.all() else 1.
+        s[lost] = s[~lost].min() if not lost.all() else 1.0
     return s
 
+
 def local_affinity(
-    X:np.ndarray, # `(n, d)`
-    n_neighbors:int=20, # links kept per row; None asks for the dense matrix
-    t:int=7, # the neighbour that sets the scale
-    factor:float=1., # c in eq. (1): 1 as published, 2 in the thesis
-    diagonal:float=0., # self-affinity: 0 (Ng, Jordan, Weiss) or 1 (the thesis)
-): # `(n, n)`: sparse, or an array when `n_neighbors` is None
+    X: np.ndarray,  # `(n, d)`
+    n_neighbors: int = 20,  # links kept per row; None asks for the dense matrix
+    t: int = 7,  # the neighbour that sets the scale
+    factor: float = 1.0,  # c in eq. (1): 1 as published, 2 in the thesis
+    diagonal: float = 0.0,  # self-affinity: 0 (Ng, Jordan, Weiss) or 1 (the thesis)
+):  # `(n, n)`: sparse, or an array when `n_neighbors` is None
     "Affinity with local scaling, eq. (1)."
     dist, idx = neighbours(X, max(t, n_neighbors or t))
     s = local_scales(dist, t)
-    if n_neighbors is None: return _with_diagonal(np.exp(-cdist(X, X, "sqeuclidean")/(factor*np.outer(s, s))), diagonal)
+    if n_neighbors is None:
+        return _with_diagonal(
+            np.exp(-cdist(X, X, "sqeuclidean") / (factor * np.outer(s, s))), diagonal
+        )
     dist, idx = dist[:, :n_neighbors], idx[:, :n_neighbors]
-    return _with_diagonal(_graph(idx, np.exp(-dist**2/(factor*s[:, None]*s[idx])), "union"), diagonal)
+    return _with_diagonal(
+        _graph(idx, np.exp(-(dist**2) / (factor * s[:, None] * s[idx])), "union"), diagonal
+    )
 
 # %% ../nbs/07_spectral.ipynb #7a0df101
 def affinity_matrix(
-    X:np.ndarray, # `(n, d)` rows; the affinity itself for "precomputed"
-    kind:str="local", # "local" scaling, "rbf", "knn" or "precomputed"
-    n_neighbors:int=20, # links kept per row; None: dense
-    **kwargs, # to `local_affinity` or `rbf_affinity`
-): # `(n, n)` symmetric
+    X: np.ndarray,  # `(n, d)` rows; the affinity itself for "precomputed"
+    kind: str = "local",  # "local" scaling, "rbf", "knn" or "precomputed"
+    n_neighbors: int = 20,  # links kept per row; None: dense
+    **kwargs,  # to `local_affinity` or `rbf_affinity`
+):  # `(n, n)` symmetric
     "The affinity of the given kind."
-    if kind == "precomputed": return X.tocsr() if sp.issparse(X) else np.asarray(X, float)
-    if kind == "knn": return knn_affinity(X, 10 if n_neighbors is None else n_neighbors)
-    if kind not in ("local", "rbf"): raise ValueError(f"affinity={kind!r}; use 'local', 'rbf', 'knn' or 'precomputed'.")
+    if kind == "precomputed":
+        return X.tocsr() if sp.issparse(X) else np.asarray(X, float)
+    if kind == "knn":
+        return knn_affinity(X, 10 if n_neighbors is None else n_neighbors)
+    if kind not in ("local", "rbf"):
+        raise ValueError(f"affinity={kind!r}; use 'local', 'rbf', 'knn' or 'precomputed'.")
     f = local_affinity if kind == "local" else rbf_affinity
     return f(X, n_neighbors=n_neighbors, **kwargs)
 
 # %% ../nbs/07_spectral.ipynb #bde82b22
-def degrees(W): "Row sums of an affinity."; return np.asarray(W.sum(1), dtype=np.float64).ravel()
+def degrees(W):
+    "Row sums of an affinity."
+    return np.asarray(W.sum(1), dtype=np.float64).ravel()
 
 # %% ../nbs/07_spectral.ipynb #c3cf6a6e
 def ncut(
-    W, # `(n, n)` affinity
-    labels:np.ndarray, # `(n,)` cluster of each row
-)->float:
+    W,  # `(n, n)` affinity
+    labels: np.ndarray,  # `(n,)` cluster of each row
+) -> float:
     "Normalised cut, eq. (2); clusters without volume do not count."
     _, z = np.unique(labels, return_inverse=True)
     A = sp.csr_matrix((np.ones(len(z)), (np.arange(len(z)), z)))
-    vol, inside = A.T @ degrees(W), A.multiply(W @ A).sum(0) if sp.issparse(W) else (A.toarray()*(W @ A.toarray())).sum(0)
+    vol, inside = (
+        A.T @ degrees(W),
+        A.multiply(W @ A).sum(0)
+        if sp.issparse(W)
+        else (A.toarray() * (W @ A.toarray())).sum(0),
+    )
     ok = vol > 0
-    return float(ok.sum() - (np.ravel(inside)[ok]/vol[ok]).sum())
+    return float(ok.sum() - (np.ravel(inside)[ok] / vol[ok]).sum())
 
 # %% ../nbs/07_spectral.ipynb #9928c1f5
 def normalised_operator(
-    W, # `(n, n)` symmetric affinity, sparse or dense
-    low_rank=(), # list of `(c, G)`: adds c·GG', or `(c, G, R)`: adds c·GRG'; `G` is `(n, r)` or `(n,)`, sparse or dense
-    deg:np.ndarray=None, # `(n,)` degrees; None: those of `W`
-)->LinearOperator: # `(n, n)`, symmetric
+    W,  # `(n, n)` symmetric affinity, sparse or dense
+    low_rank=(),  # list of `(c, G)`: adds c·GG', or `(c, G, R)`: adds c·GRG'; `G` is `(n, r)` or `(n,)`, sparse or dense
+    deg: np.ndarray = None,  # `(n,)` degrees; None: those of `W`
+) -> LinearOperator:  # `(n, n)`, symmetric
     "Eq. (3) as products; nothing of size n × n is formed."
     n, deg = W.shape[0], degrees(W) if deg is None else np.asarray(deg, float)
     s = np.zeros(n)
-    s[deg > 0] = deg[deg > 0]**-.5
-    terms = [(float(c), G if sp.issparse(G) else np.asarray(G, float).reshape(n, -1), *R) for c, G, *R in low_rank]
+    s[deg > 0] = deg[deg > 0] ** -0.5
+    terms = [
+        (float(c), G if sp.issparse(G) else np.asarray(G, float).reshape(n, -1), *R)
+        for c, G, *R in low_rank
+    ]
+
     def mul(v):
         r = s if v.ndim == 1 else s[:, None]
-        u = r*v
+        u = r * v
         out = W @ u
-        for c, G, *R in terms: out = out + c*(G @ (R[0] @ (G.T @ u) if R else G.T @ u))
-        return r*out
-    return LinearOperator((n, n), matvec=mul, matmat=mul, rmatvec=mul, rmatmat=mul, dtype=np.float64)
+        for c, G, *R in terms:
+            out = out + c * (G @ (R[0] @ (G.T @ u) if R else G.T @ u))
+        return r * out
+
+    return LinearOperator(
+        (n, n), matvec=mul, matmat=mul, rmatvec=mul, rmatmat=mul, dtype=np.float64
+    )
 
 # %% ../nbs/07_spectral.ipynb #7ef492e0
 def component_vectors(
-    W, # `(n, n)` affinity
-)->sp.csc_matrix: # `(n, c)` one unit vector per component with positive volume, largest volume first
+    W,  # `(n, n)` affinity
+) -> (
+    sp.csc_matrix
+):  # `(n, c)` one unit vector per component with positive volume, largest volume first
     "The eigenvectors for eigenvalue 1 of a graph, one per component."
     deg = degrees(W)
     c, z = connected_components(W, directed=False)
     vol = np.bincount(z, deg, c)
     order = np.argsort(-vol, kind="stable")
-    rank = np.empty(c, dtype=np.int64); rank[order] = np.arange(c)
-    U = sp.csc_matrix((np.sqrt(deg/np.where(vol > 0, vol, 1)[z]), (np.arange(len(z)), rank[z])), shape=(len(z), c))
-    return U[:, :int((vol > 0).sum())]
+    rank = np.empty(c, dtype=np.int64)
+    rank[order] = np.arange(c)
+    U = sp.csc_matrix(
+        (np.sqrt(deg / np.where(vol > 0, vol, 1)[z]), (np.arange(len(z)), rank[z])),
+        shape=(len(z), c),
+    )
+    return U[:, : int((vol > 0).sum())]
 
 # %% ../nbs/07_spectral.ipynb #8728862a
 def _signed(V):
     "Flip columns so that the entry of largest size is positive."
-    if not V.size: return V
+    if not V.size:
+        return V
     top = V[np.abs(V).argmax(0), np.arange(V.shape[1])]
-    return V*np.where(top < 0, -1., 1.)
+    return V * np.where(top < 0, -1.0, 1.0)
+
 
 def _solve(op, k, solver, tol, max_iter, random_state):
     "The k algebraically largest eigenpairs of a symmetric operator, largest first."
     n, rs = op.shape[0], check_random_state(random_state)
-    if solver == "auto": solver = "dense" if n <= 200 or k >= n//2 else "arpack"
-    if solver == "dense" or k >= n: w, V = eigh(op @ np.eye(n), subset_by_index=[n-k, n-1])
+    if solver == "auto":
+        solver = "dense" if n <= 200 or k >= n // 2 else "arpack"
+    if solver == "dense" or k >= n:
+        w, V = eigh(op @ np.eye(n), subset_by_index=[n - k, n - 1])
     elif solver == "arpack":
-        try: w, V = eigsh(op, k=k, which="LA", v0=rs.standard_normal(n), tol=tol, maxiter=max_iter, ncv=min(n, max(4*k, 40)))
+        try:
+            w, V = eigsh(
+                op,
+                k=k,
+                which="LA",
+                v0=rs.standard_normal(n),
+                tol=tol,
+                maxiter=max_iter,
+                ncv=min(n, max(4 * k, 40)),
+            )
         except ArpackNoConvergence as e:
-            raise RuntimeError(f"ARPACK found {len(e.eigenvalues)} of {k} eigenvectors in {max_iter or 10*n} rounds. "
-                               "Raise max_iter or tol, or give each row more neighbours.") from None
+            raise RuntimeError(
+                f"ARPACK found {len(e.eigenvalues)} of {k} eigenvectors in {max_iter or 10 * n} rounds. "
+                "Raise max_iter or tol, or give each row more neighbours."
+            ) from None
     elif solver == "lobpcg":
-        block = rs.standard_normal((n, min(2*k+4, n//5) if n >= 5*k else k))
+        block = rs.standard_normal((n, min(2 * k + 4, n // 5) if n >= 5 * k else k))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            w, V = lobpcg(op, block, largest=True, tol=tol or 1e-8, maxiter=max_iter or 1000)
+            w, V = lobpcg(
+                op, block, largest=True, tol=tol or 1e-8, maxiter=max_iter or 1000
+            )
         w, V = w[:k], V[:, :k]
-        worst = np.linalg.norm(op @ V - V*w, axis=0).max()
-        if worst > max(1e-4, 10*tol): warnings.warn(f"LOBPCG stopped with a residual of {worst:.1e}; solver='arpack' is safer.", ConvergenceWarning, stacklevel=3)
-    else: raise ValueError(f"solver={solver!r}; use 'auto', 'arpack', 'lobpcg' or 'dense'.")
+        worst = np.linalg.norm(op @ V - V * w, axis=0).max()
+        if worst > max(1e-4, 10 * tol):
+            warnings.warn(
+                f"LOBPCG stopped with a residual of {worst:.1e}; solver='arpack' is safer.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+    else:
+        raise ValueError(f"solver={solver!r}; use 'auto', 'arpack', 'lobpcg' or 'dense'.")
     order = np.argsort(-w, kind="stable")
     return w[order], V[:, order]
 
 # %% ../nbs/07_spectral.ipynb #674e23a6
 class Embedding(NamedTuple):
     "Leading eigenvectors of the normalised operator."
-    vectors: np.ndarray # `(n, k)` orthonormal columns, largest eigenvalue first
+
+    vectors: np.ndarray  # `(n, k)` orthonormal columns, largest eigenvalue first
     values: np.ndarray  # `(k,)` eigenvalues
-    degrees: np.ndarray # `(n,)` degrees of the affinity
+    degrees: np.ndarray  # `(n,)` degrees of the affinity
+
 
 def _check_affinity(W, k):
-    if getattr(W, "ndim", 0) != 2 or W.shape[0] != W.shape[1]: raise ValueError(f"an affinity is a square matrix; got shape {getattr(W, 'shape', None)}.")
-    if not 1 <= k <= W.shape[0]: raise ValueError(f"n_samples={W.shape[0]} should be >= n_clusters={k}." if k > 0 else f"k={k} should be at least 1.")
+    if getattr(W, "ndim", 0) != 2 or W.shape[0] != W.shape[1]:
+        raise ValueError(
+            f"an affinity is a square matrix; got shape {getattr(W, 'shape', None)}."
+        )
+    if not 1 <= k <= W.shape[0]:
+        raise ValueError(
+            f"n_samples={W.shape[0]} should be >= n_clusters={k}."
+            if k > 0
+            else f"k={k} should be at least 1."
+        )
     data = W.data if sp.issparse(W) else W
-    if data.size and not np.isfinite(data).all(): raise ValueError("the affinity holds numbers that are not finite.")
-    if data.size and data.min() < 0: raise ValueError(f"the affinity has negative entries (smallest {data.min():.3g}); pass repulsion through low_rank.")
+    if data.size and not np.isfinite(data).all():
+        raise ValueError("the affinity holds numbers that are not finite.")
+    if data.size and data.min() < 0:
+        raise ValueError(
+            f"the affinity has negative entries (smallest {data.min():.3g}); pass repulsion through low_rank."
+        )
     gap = abs(W - W.T).max()
-    if gap > 1e-8*max(1., data.max() if data.size else 1.): raise ValueError(f"the affinity is not symmetric (largest difference {gap:.3g}); use (W + W.T)/2.")
+    if gap > 1e-8 * max(1.0, data.max() if data.size else 1.0):
+        raise ValueError(
+            f"the affinity is not symmetric (largest difference {gap:.3g}); use (W + W.T)/2."
+        )
 
 # %% ../nbs/07_spectral.ipynb #da424228
 def spectral_embedding(
-    W, # `(n, n)` symmetric affinity, sparse or dense
-    k:int, # number of eigenvectors
-    low_rank=(), # list of `(c, G)`, see `normalised_operator`
-    solver:str="auto", # "arpack", "lobpcg" or "dense"
-    tol:float=1e-8, # relative accuracy of the eigenvalues
-    max_iter:int=None,
+    W,  # `(n, n)` symmetric affinity, sparse or dense
+    k: int,  # number of eigenvectors
+    low_rank=(),  # list of `(c, G)`, see `normalised_operator`
+    solver: str = "auto",  # "arpack", "lobpcg" or "dense"
+    tol: float = 1e-8,  # relative accuracy of the eigenvalues
+    max_iter: int = None,
     random_state=0,
-)->Embedding:
+) -> Embedding:
     "The `k` leading eigenvectors of eq. (3)."
-    if sp.issparse(W): W = W.tocsr()
-    else: W = np.asarray(W, dtype=np.float64)
+    if sp.issparse(W):
+        W = W.tocsr()
+    else:
+        W = np.asarray(W, dtype=np.float64)
     _check_affinity(W, k)
     deg, low_rank = degrees(W), [t for t in low_rank if t[0] != 0]
     lonely = np.flatnonzero(deg == 0)
-    if len(lonely): warnings.warn(f"{len(lonely)} rows have no neighbours: first is row {lonely[0]}. They take no part in the embedding.", UserWarning, stacklevel=2)
+    if len(lonely):
+        warnings.warn(
+            f"{len(lonely)} rows have no neighbours: first is row {lonely[0]}. They take no part in the embedding.",
+            UserWarning,
+            stacklevel=2,
+        )
     op = normalised_operator(W, low_rank, deg)
-    if low_rank: w, V = _solve(op, k, solver, tol, max_iter, random_state)
+    if low_rank:
+        w, V = _solve(op, k, solver, tol, max_iter, random_state)
     else:
         U = component_vectors(W)
-        if U.shape[1] > k: warnings.warn(f"The graph has {U.shape[1]} components but k={k}: only the largest are told apart. Give each row more neighbours.", UserWarning, stacklevel=2)
+        if U.shape[1] > k:
+            warnings.warn(
+                f"The graph has {U.shape[1]} components but k={k}: only the largest are told apart. Give each row more neighbours.",
+                UserWarning,
+                stacklevel=2,
+            )
         w, V = np.ones(min(k, U.shape[1])), U[:, :k].toarray()
         if len(w) < k:
-            rest = LinearOperator(op.shape, matvec=lambda v: op @ v - 2*(U @ (U.T @ v)), matmat=lambda v: op @ v - 2*(U @ (U.T @ v)), dtype=np.float64)
-            w2, V2 = _solve(rest, k-len(w), solver, tol, max_iter, random_state)
+            rest = LinearOperator(
+                op.shape,
+                matvec=lambda v: op @ v - 2 * (U @ (U.T @ v)),
+                matmat=lambda v: op @ v - 2 * (U @ (U.T @ v)),
+                dtype=np.float64,
+            )
+            w2, V2 = _solve(rest, k - len(w), solver, tol, max_iter, random_state)
             w, V = np.r_[w, w2], np.c_[V, V2]
     return Embedding(_signed(V), w, deg)
 
 # %% ../nbs/07_spectral.ipynb #72a1702f
 def eigengap(
-    values:np.ndarray, # eigenvalues, largest first
-)->int: # number of eigenvalues before the largest drop
+    values: np.ndarray,  # eigenvalues, largest first
+) -> int:  # number of eigenvalues before the largest drop
     "Guess of the number of clusters."
     v = np.asarray(values, float)
-    return int(np.argmax(v[:-1]-v[1:])) + 1 if len(v) > 1 else len(v)
+    return int(np.argmax(v[:-1] - v[1:])) + 1 if len(v) > 1 else len(v)
 
 # %% ../nbs/07_spectral.ipynb #6cbc928e
-def unit_rows(V): "Rows scaled to length 1; zero rows stay zero."; return V/np.maximum(np.linalg.norm(V, axis=1, keepdims=True), 1e-12)
+def unit_rows(V):
+    "Rows scaled to length 1; zero rows stay zero."
+    return V / np.maximum(np.linalg.norm(V, axis=1, keepdims=True), 1e-12)
+
 
 def round_kmeans(
-    V:np.ndarray, # `(n, k)` eigenvectors
-    n_clusters:int=None, # None is k
-    n_init:int=10, random_state=0, # to `KMeans`
-)->np.ndarray: # `(n,)` labels
+    V: np.ndarray,  # `(n, k)` eigenvectors
+    n_clusters: int = None,  # None is k
+    n_init: int = 10,
+    random_state=0,  # to `KMeans`
+) -> np.ndarray:  # `(n,)` labels
     "Labels by k-means on unit rows (Ng, Jordan and Weiss)."
     K, U = n_clusters or V.shape[1], unit_rows(V)
     live = np.linalg.norm(V, axis=1) > 1e-12
-    if live.sum() < K: live[:] = True
+    if live.sum() < K:
+        live[:] = True
     fit = KMeans(K, n_init=n_init, random_state=random_state).fit(U[live])
     labels = np.full(len(V), np.bincount(fit.labels_).argmax(), dtype=np.int64)
     labels[live] = fit.labels_
@@ -279,7 +398,7 @@ def _rotate(U, first, max_iter):
     R, c = np.zeros((K, K)), np.zeros(n)
     R[:, 0] = U[first]
     for k in range(1, K):
-        c += np.abs(U @ R[:, k-1])
+        c += np.abs(U @ R[:, k - 1])
         R[:, k] = U[c.argmin()]
     history = []
     for _ in range(max_iter):
@@ -287,19 +406,24 @@ def _rotate(U, first, max_iter):
         P, omega, Qt = np.linalg.svd(np.eye(K)[z].T @ U)
         history.append(omega.sum())
         R = (P @ Qt).T
-        if len(history) > 1 and history[-1] <= history[-2]*(1+1e-12): break
+        if len(history) > 1 and history[-1] <= history[-2] * (1 + 1e-12):
+            break
     return z, history
 
+
 def round_rotation(
-    V:np.ndarray, # `(n, k)` eigenvectors
-    n_init:int=5, # first rows tried; the best φ wins
-    max_iter:int=100,
+    V: np.ndarray,  # `(n, k)` eigenvectors
+    n_init: int = 5,  # first rows tried; the best φ wins
+    max_iter: int = 100,
     random_state=0,
-)->np.ndarray: # `(n,)` labels
+) -> np.ndarray:  # `(n,)` labels
     "Labels by the nearest discrete rotation (Yu and Shi)."
     U, live = unit_rows(V), np.linalg.norm(V, axis=1) > 1e-12
-    if not live.any(): return np.zeros(len(V), dtype=np.int64)
-    first = check_random_state(random_state).choice(live.sum(), min(n_init, live.sum()), replace=False)
+    if not live.any():
+        return np.zeros(len(V), dtype=np.int64)
+    first = check_random_state(random_state).choice(
+        live.sum(), min(n_init, live.sum()), replace=False
+    )
     z, _ = max((_rotate(U[live], f, max_iter) for f in first), key=lambda r: r[1][-1])
     labels = np.full(len(V), np.bincount(z).argmax(), dtype=np.int64)
     labels[live] = z
@@ -307,14 +431,21 @@ def round_rotation(
 
 # %% ../nbs/07_spectral.ipynb #6f066176
 def spectral_labels(
-    W, # `(n, n)` symmetric affinity
-    n_clusters:int,
-    low_rank=(), # list of `(c, G)`, see `normalised_operator`
-    rounding:str="kmeans", # or "rotation"
+    W,  # `(n, n)` symmetric affinity
+    n_clusters: int,
+    low_rank=(),  # list of `(c, G)`, see `normalised_operator`
+    rounding: str = "kmeans",  # or "rotation"
     random_state=0,
-    **kwargs, # to `spectral_embedding`
-)->np.ndarray: # `(n,)` labels
+    **kwargs,  # to `spectral_embedding`
+) -> np.ndarray:  # `(n,)` labels
     "Embed and round."
-    if rounding not in ("kmeans", "rotation"): raise ValueError(f"rounding={rounding!r}; use 'kmeans' or 'rotation'.")
-    V = spectral_embedding(W, n_clusters, low_rank, random_state=random_state, **kwargs).vectors
-    return round_kmeans(V, random_state=random_state) if rounding == "kmeans" else round_rotation(V, random_state=random_state)
+    if rounding not in ("kmeans", "rotation"):
+        raise ValueError(f"rounding={rounding!r}; use 'kmeans' or 'rotation'.")
+    V = spectral_embedding(
+        W, n_clusters, low_rank, random_state=random_state, **kwargs
+    ).vectors
+    return (
+        round_kmeans(V, random_state=random_state)
+        if rounding == "kmeans"
+        else round_rotation(V, random_state=random_state)
+    )

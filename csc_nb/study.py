@@ -9,213 +9,456 @@ from pathlib import Path
 from typing import NamedTuple
 import numpy as np
 from .labelling import Items, open_journal
-from .oracles import PAIR_ORDER, TRIPLE_ORDER, Pair, Triple, _plain, read_journal, standing_answers, true_answer
+from csc_nb.oracles import (
+    PAIR_ORDER,
+    TRIPLE_ORDER,
+    Pair,
+    Triple,
+    _plain,
+    read_journal,
+    standing_answers,
+    true_answer,
+)
 
 # %% auto #0
 __all__ = ['QUESTIONS', 'CHOICES', 'INSTRUCTIONS', 'Ask', 'draw_plan', 'Study', 'query_of', 'read_study', 'time_table',
            'preference_table', 'Confusion', 'confusion', 'StudyView']
 
 # %% ../nbs/30b_study.ipynb #f7cf5c2c
-QUESTIONS = {"performance": "With which task are you more confident about your answers?", "effort": "Which task took less effort per question?",
-             "overall": "Which task took less effort for all questions together?", "frustration": "Which task was less stressful or discouraging?", "preference": "Which task do you prefer?"}
+QUESTIONS = {
+    "performance": "With which task are you more confident about your answers?",
+    "effort": "Which task took less effort per question?",
+    "overall": "Which task took less effort for all questions together?",
+    "frustration": "Which task was less stressful or discouraging?",
+    "preference": "Which task do you prefer?",
+}
 CHOICES = ("pairs", "triples", "no preference")
-INSTRUCTIONS = {"pair": "You will see two items. Say whether they belong to the same class.",
-                "triple": "You will see three items. Choose the one that is different while the two others belong to the same class. Choose “none” if there is no such pair."}
+INSTRUCTIONS = {
+    "pair": "You will see two items. Say whether they belong to the same class.",
+    "triple": "You will see three items. Choose the one that is different while the two others belong to the same class. Choose “none” if there is no such pair.",
+}
+
 
 class Ask(NamedTuple):
     "One question of the plan."
-    task: str # name of the item set
-    kind: str # "pair" or "triple"
-    rows: tuple # row numbers in that set
+
+    task: str  # name of the item set
+    kind: str  # "pair" or "triple"
+    rows: tuple  # row numbers in that set
+
 
 def draw_plan(
-    sets:dict, # name → `Items`
-    n_pairs:int=195, n_triples:int=130, # questions of each kind for each set
-    order:str="blocks", # or "mixed"
-    seed=0, participant="",
-)->list: # of `Ask`
+    sets: dict,  # name → `Items`
+    n_pairs: int = 195,
+    n_triples: int = 130,  # questions of each kind for each set
+    order: str = "blocks",  # or "mixed"
+    seed=0,
+    participant="",
+) -> list:  # of `Ask`
     "The questions of one participant, in order."
-    if order not in ("blocks", "mixed"): raise ValueError(f"order={order!r}: use 'blocks' (one task after the other) or 'mixed'.")
+    if order not in ("blocks", "mixed"):
+        raise ValueError(
+            f"order={order!r}: use 'blocks' (one task after the other) or 'mixed'."
+        )
     rng = np.random.default_rng([seed, *str(participant).encode()])
     tasks = []
     for name, items in sets.items():
         for kind, m in (("pair", n_pairs), ("triple", n_triples)):
             k, seen = (2 if kind == "pair" else 3), {}
-            while len(seen) < m: q = rng.choice(items.n, k, replace=False).tolist(); seen.setdefault(tuple(sorted(q)), tuple(q))
+            while len(seen) < m:
+                q = rng.choice(items.n, k, replace=False).tolist()
+                seen.setdefault(tuple(sorted(q)), tuple(q))
             tasks.append([Ask(name, kind, q) for q in seen.values()])
-    if order == "mixed": flat = [a for t in tasks for a in t]; return [flat[i] for i in rng.permutation(len(flat))]
+    if order == "mixed":
+        flat = [a for t in tasks for a in t]
+        return [flat[i] for i in rng.permutation(len(flat))]
     return [a for i in rng.permutation(len(tasks)) for a in tasks[i]]
 
 # %% ../nbs/30b_study.ipynb #740fd52f
 class _Log:
     "The log of a study and what it says about where we are."
+
     def _open(self, log, participant, wait):
         self.journal = open_journal(log, participant, wait)
-        old = [e for e in self.journal.events if e["event"] == "note" and e.get("kind") == "study"]
+        old = [
+            e
+            for e in self.journal.events
+            if e["event"] == "note" and e.get("kind") == "study"
+        ]
         plan = [[a.task, a.kind, *self._names(a)] for a in self.plan]
-        if old and old[0].get("plan") != plan: self.close(); raise ValueError(f"{log} was begun with another plan (other items, numbers, order or seed). Start a new log.")
+        if old and old[0].get("plan") != plan:
+            self.close()
+            raise ValueError(
+                f"{log} was begun with another plan (other items, numbers, order or seed). Start a new log."
+            )
         if not old:
-            self.journal.append("start", learner="study", n_samples=sum(i.n for i in self.sets.values()), seed=self.seed)
+            self.journal.append(
+                "start",
+                learner="study",
+                n_samples=sum(i.n for i in self.sets.values()),
+                seed=self.seed,
+            )
             self.journal.append("note", kind="study", plan=plan, order=self.order)
         notes = [e for e in self.journal.events if e["event"] == "note"]
-        self.read = sum(e.get("kind") == "instructions" for e in notes); self.practised = sum(e.get("kind") == "practice" for e in notes)
-        self.done = len(standing_answers(self.journal.events)); self.survey = next((e for e in notes if e.get("kind") == "questionnaire"), None)
-    def _names(self, a): return [f"{a.task}/{_plain(self.sets[a.task].ids[i])}" for i in a.rows]
-    def close(self): self.journal.close()
+        self.read = sum(e.get("kind") == "instructions" for e in notes)
+        self.practised = sum(e.get("kind") == "practice" for e in notes)
+        self.done = len(standing_answers(self.journal.events))
+        self.survey = next((e for e in notes if e.get("kind") == "questionnaire"), None)
+
+    def _names(self, a):
+        return [f"{a.task}/{_plain(self.sets[a.task].ids[i])}" for i in a.rows]
+
+    def close(self):
+        self.journal.close()
 
 # %% ../nbs/30b_study.ipynb #203e1d15
 class Study(_Log):
     "Instructions, practice, questions, questionnaire: one participant."
-    def __init__(self,
-        sets:dict, # name → `Items`
-        truth:dict, # name → label of each row; for the feedback in practice only
-        *, log, # one for each participant
-        participant, # a name or a number
-        n_pairs=195, n_triples=130, order="blocks", # the plan
-        n_practice=3, # of each kind, on the first set
-        seed=0, wait=0.,
+
+    def __init__(
+        self,
+        sets: dict,  # name → `Items`
+        truth: dict,  # name → label of each row; for the feedback in practice only
+        *,
+        log,  # one for each participant
+        participant,  # a name or a number
+        n_pairs=195,
+        n_triples=130,
+        order="blocks",  # the plan
+        n_practice=3,  # of each kind, on the first set
+        seed=0,
+        wait=0.0,
     ):
-        self.sets, self.truth, self.order, self.seed, self.log = sets, truth, order, seed, Path(log)
+        self.sets, self.truth, self.order, self.seed, self.log = (
+            sets,
+            truth,
+            order,
+            seed,
+            Path(log),
+        )
         self.plan = draw_plan(sets, n_pairs, n_triples, order, seed, participant)
         first = next(iter(sets))
-        self.practice = draw_plan({first: sets[first]}, n_practice, n_practice, "blocks", seed, f"practice {participant}") if n_practice else []
+        self.practice = (
+            draw_plan(
+                {first: sets[first]},
+                n_practice,
+                n_practice,
+                "blocks",
+                seed,
+                f"practice {participant}",
+            )
+            if n_practice
+            else []
+        )
         self._open(log, participant, wait)
 
     @property
     def phase(self):
         "“instructions”, “practice”, “questions”, “questionnaire” or “thanks”."
-        if not self.read: return "instructions"
-        if self.practised < len(self.practice): return "practice"
-        if self.done < len(self.plan): return "questions"
+        if not self.read:
+            return "instructions"
+        if self.practised < len(self.practice):
+            return "practice"
+        if self.done < len(self.plan):
+            return "questions"
         return "thanks" if self.survey else "questionnaire"
 
     @property
-    def turn(self): "Id of the present screen."; return f"{self.phase}:{self.practised if self.phase == 'practice' else self.done}"
+    def turn(self):
+        "Id of the present screen."
+        return f"{self.phase}:{self.practised if self.phase == 'practice' else self.done}"
+
     @property
-    def ask(self): "The present question, or `None`."; return self.practice[self.practised] if self.phase == "practice" else self.plan[self.done] if self.phase == "questions" else None
+    def ask(self):
+        "The present question, or `None`."
+        return (
+            self.practice[self.practised]
+            if self.phase == "practice"
+            else self.plan[self.done]
+            if self.phase == "questions"
+            else None
+        )
+
     @property
-    def new_block(self): "Does a task begin here?"; a = self.ask; return a is not None and self.phase == "questions" and (self.done == 0 or self.plan[self.done-1][:2] != a[:2]) and self.order == "blocks"
+    def new_block(self):
+        "Does a task begin here?"
+        a = self.ask
+        return (
+            a is not None
+            and self.phase == "questions"
+            and (self.done == 0 or self.plan[self.done - 1][:2] != a[:2])
+            and self.order == "blocks"
+        )
 
 # %% ../nbs/30b_study.ipynb #8ef27cd6
-def query_of(a): return (Pair if a.kind == "pair" else Triple)(*a.rows)
+def query_of(a):
+    return (Pair if a.kind == "pair" else Triple)(*a.rows)
+
 
 def _begin(self, turn):
     "The instructions were read."
-    if turn != self.turn or self.phase != "instructions": return False
-    self.journal.append("note", kind="instructions"); self.read = 1
+    if turn != self.turn or self.phase != "instructions":
+        return False
+    self.journal.append("note", kind="instructions")
+    self.read = 1
     return True
+
 
 def _answer(self, turn, value, seconds=None):
     "Answer the present question; in practice returns the right answer as feedback."
-    if turn != self.turn or self.ask is None: return False
+    if turn != self.turn or self.ask is None:
+        return False
     a, q = self.ask, query_of(self.ask)
-    value = q.answer(value); right = q.answer(true_answer(q, self.truth[a.task]))
+    value = q.answer(value)
+    right = q.answer(true_answer(q, self.truth[a.task]))
     seconds = None if seconds is None else round(float(seconds), 3)
     if self.phase == "practice":
-        self.journal.append("note", kind="practice", question=a.kind, items=self._names(a), answer=q.word(value), right=q.word(right), seconds=seconds); self.practised += 1
+        self.journal.append(
+            "note",
+            kind="practice",
+            question=a.kind,
+            items=self._names(a),
+            answer=q.word(value),
+            right=q.word(right),
+            seconds=seconds,
+        )
+        self.practised += 1
         return "right" if value == right else f"the right answer was “{q.word(right)}”"
-    self.journal.append("answer", n=self.done, query=f"{'-'.join(map(str, a.rows))}#{self.done}", kind=a.kind, items=self._names(a), shown=self._names(a), answer=q.word(value), seconds=seconds, seed=self.seed)
+    self.journal.append(
+        "answer",
+        n=self.done,
+        query=f"{'-'.join(map(str, a.rows))}#{self.done}",
+        kind=a.kind,
+        items=self._names(a),
+        shown=self._names(a),
+        answer=q.word(value),
+        seconds=seconds,
+        seed=self.seed,
+    )
     self.done += 1
     return True
 
-def _fill_in(self, answers:dict, comment=""):
+
+def _fill_in(self, answers: dict, comment=""):
     "The questionnaire, all questions at once."
-    if self.phase != "questionnaire": return False
+    if self.phase != "questionnaire":
+        return False
     bad = [k for k in QUESTIONS if answers.get(k) not in CHOICES]
-    if bad: raise ValueError(f"{len(bad)} questions have no answer: first is {QUESTIONS[bad[0]]!r}. Choose one of {', '.join(CHOICES)}.")
-    self.survey = self.journal.append("note", kind="questionnaire", answers={k: answers[k] for k in QUESTIONS}, comment=str(comment)[:4000])
+    if bad:
+        raise ValueError(
+            f"{len(bad)} questions have no answer: first is {QUESTIONS[bad[0]]!r}. Choose one of {', '.join(CHOICES)}."
+        )
+    self.survey = self.journal.append(
+        "note",
+        kind="questionnaire",
+        answers={k: answers[k] for k in QUESTIONS},
+        comment=str(comment)[:4000],
+    )
     return True
+
 
 Study.begin, Study.answer, Study.fill_in = _begin, _answer, _fill_in
 
 # %% ../nbs/30b_study.ipynb #efa27859
 def read_study(
-    logs, # paths
-)->list: # records: participant, task, kind, rows (ids), answer, seconds
+    logs,  # paths
+) -> list:  # records: participant, task, kind, rows (ids), answer, seconds
     "Every answer of every participant."
     out = []
     for log in logs:
         for e in standing_answers(read_journal(log)[0]):
             parts = [str(i).partition("/") for i in e["items"]]
-            out.append(dict(participant=e.get("annotator", ""), task=parts[0][0], kind=e["kind"], items=[p[2] for p in parts], answer=e["answer"], seconds=e.get("seconds"), line=e["line"]))
+            out.append(
+                dict(
+                    participant=e.get("annotator", ""),
+                    task=parts[0][0],
+                    kind=e["kind"],
+                    items=[p[2] for p in parts],
+                    answer=e["answer"],
+                    seconds=e.get("seconds"),
+                    line=e["line"],
+                )
+            )
     return out
+
 
 def _mean_sd(groups):
     "Mean ± standard deviation over people of their own means."
     m = [np.mean(g) for g in groups if len(g)]
     return f"{np.mean(m):.2f} ± {np.std(m, ddof=1) if len(m) > 1 else 0:.2f}" if m else "–"
 
-def time_table(logs)->list: # records, Table 3.6
+
+def time_table(logs) -> list:  # records, Table 3.6
     "Seconds for an answer: all, and by what was answered."
     data, out = [r for r in read_study(logs) if r["seconds"] is not None], []
     people = sorted({r["participant"] for r in data})
     for task in sorted({r["task"] for r in data}):
-        for kind, names in (("pair", {"same": ("same",), "different": ("different",)}), ("triple", {"one odd": ("ab", "ac", "bc"), "none": ("none",)})):
-            part = lambda words=None: _mean_sd([[r["seconds"] for r in data if r["participant"] == p and r["task"] == task and r["kind"] == kind and (words is None or r["answer"] in words)] for p in people])
-            out.append({"set": task, "kind": kind, "per answer": part(), **{f"positive ({'same' if kind == 'pair' else 'one odd'})" if k in ("same", "one odd") else "negative (different / none)": part(w) for k, w in names.items()}})
-    for r in out: r["positive (same / one odd)"] = r.pop(next(k for k in r if k.startswith("positive")))
+        for kind, names in (
+            ("pair", {"same": ("same",), "different": ("different",)}),
+            ("triple", {"one odd": ("ab", "ac", "bc"), "none": ("none",)}),
+        ):
+            part = lambda words=None: _mean_sd(
+                [
+                    [
+                        r["seconds"]
+                        for r in data
+                        if r["participant"] == p
+                        and r["task"] == task
+                        and r["kind"] == kind
+                        and (words is None or r["answer"] in words)
+                    ]
+                    for p in people
+                ]
+            )
+            out.append(
+                {
+                    "set": task,
+                    "kind": kind,
+                    "per answer": part(),
+                    **{
+                        f"positive ({'same' if kind == 'pair' else 'one odd'})"
+                        if k in ("same", "one odd")
+                        else "negative (different / none)": part(w)
+                        for k, w in names.items()
+                    },
+                }
+            )
+    for r in out:
+        r["positive (same / one odd)"] = r.pop(
+            next(k for k in r if k.startswith("positive"))
+        )
     return out
 
 # %% ../nbs/30b_study.ipynb #a2cfeb82
-def preference_table(logs)->list: # records, Table 3.7
+def preference_table(logs) -> list:  # records, Table 3.7
     "How many people chose what in the questionnaire."
-    filled = [e["answers"] for log in logs for e in read_journal(log)[0] if e["event"] == "note" and e.get("kind") == "questionnaire"]
-    return [{"question": q, **{c: f"{sum(f[k] == c for f in filled)}/{len(filled)}" for c in CHOICES}} for k, q in QUESTIONS.items()]
+    filled = [
+        e["answers"]
+        for log in logs
+        for e in read_journal(log)[0]
+        if e["event"] == "note" and e.get("kind") == "questionnaire"
+    ]
+    return [
+        {
+            "question": q,
+            **{c: f"{sum(f[k] == c for f in filled)}/{len(filled)}" for c in CHOICES},
+        }
+        for k, q in QUESTIONS.items()
+    ]
+
 
 class Confusion(NamedTuple):
     "Truth against answers."
-    table: np.ndarray # mean counts over people: rows are the truth, columns the answer, “unsure” last
-    accuracy: float # share of right answers among those given
+
+    table: (
+        np.ndarray
+    )  # mean counts over people: rows are the truth, columns the answer, “unsure” last
+    accuracy: float  # share of right answers among those given
+
 
 def confusion(
-    logs, # paths
-    truth, # name of the set → {id: label}
-    task, # name of the set
-    kind, # "pair" or "triple"
-)->Confusion:
+    logs,  # paths
+    truth,  # name of the set → {id: label}
+    task,  # name of the set
+    kind,  # "pair" or "triple"
+) -> Confusion:
     "Tables 3.8 and 3.9: the average confusion matrix of a set and a kind of question."
     order = (*(PAIR_ORDER if kind == "pair" else TRIPLE_ORDER), "unsure")
-    label, data = truth[task], [r for r in read_study(logs) if r["task"] == task and r["kind"] == kind]
-    T, people = np.zeros((len(order)-1, len(order))), {r["participant"] for r in data}
+    label, data = (
+        truth[task],
+        [r for r in read_study(logs) if r["task"] == task and r["kind"] == kind],
+    )
+    T, people = np.zeros((len(order) - 1, len(order))), {r["participant"] for r in data}
     for r in data:
         missing = [i for i in r["items"] if i not in label]
-        if missing: raise ValueError(f"{r['participant']}, line {r['line']}: no truth for {missing[0]!r} of {task!r}.")
+        if missing:
+            raise ValueError(
+                f"{r['participant']}, line {r['line']}: no truth for {missing[0]!r} of {task!r}."
+            )
         q = (Pair if kind == "pair" else Triple)(*range(len(r["items"])))
-        T[order.index(q.word(true_answer(q, [label[i] for i in r["items"]]))), order.index(r["answer"])] += 1
+        T[
+            order.index(q.word(true_answer(q, [label[i] for i in r["items"]]))),
+            order.index(r["answer"]),
+        ] += 1
     said = T[:, :-1].sum()
-    return Confusion(T/max(len(people), 1), float(np.trace(T[:, :-1])/said) if said else float("nan"))
+    return Confusion(
+        T / max(len(people), 1), float(np.trace(T[:, :-1]) / said) if said else float("nan")
+    )
 
 # %% ../nbs/30b_study.ipynb #56e69a4f
 class StudyView:
     "The screen of a study; holds no answers."
-    def __init__(self, study, reference=None, pause=.2): # reference: {set: rows to show as examples}
+
+    def __init__(
+        self, study, reference=None, pause=0.2
+    ):  # reference: {set: rows to show as examples}
         import ipywidgets as W
         from csc_nb.labelling_view import PAIR_KEYS, STYLE, TRIPLE_KEYS, key_catcher
-        self.W, self.study, self.reference, self.pause, self.keys = W, study, reference or {}, pause, {"pair": PAIR_KEYS, "triple": TRIPLE_KEYS}
+
+        self.W, self.study, self.reference, self.pause, self.keys = (
+            W,
+            study,
+            reference or {},
+            pause,
+            {"pair": PAIR_KEYS, "triple": TRIPLE_KEYS},
+        )
         self.catcher = key_catcher(pause=pause)
-        if self.catcher is not None: self.catcher.on_msg(lambda _, m, b: self.do(m.get("action"), m.get("turn"), m.get("seconds")))
+        if self.catcher is not None:
+            self.catcher.on_msg(
+                lambda _, m, b: self.do(m.get("action"), m.get("turn"), m.get("seconds"))
+            )
         full = W.Layout(width="100%")
-        self.head, self.cards, self.message, self.book = (W.HTML(layout=full) for _ in range(4))
-        self.buttons, self.form = W.HBox(layout=W.Layout(width="100%", grid_gap="10px", flex_flow="row wrap")), W.VBox(layout=full)
-        self.widget = W.VBox([W.HTML(STYLE), self.head, self.cards, self.buttons, self.form, self.message, self.book, *([self.catcher] if self.catcher is not None else [])], layout=full)
+        self.head, self.cards, self.message, self.book = (
+            W.HTML(layout=full) for _ in range(4)
+        )
+        self.buttons, self.form = (
+            W.HBox(layout=W.Layout(width="100%", grid_gap="10px", flex_flow="row wrap")),
+            W.VBox(layout=full),
+        )
+        self.widget = W.VBox(
+            [
+                W.HTML(STYLE),
+                self.head,
+                self.cards,
+                self.buttons,
+                self.form,
+                self.message,
+                self.book,
+                *([self.catcher] if self.catcher is not None else []),
+            ],
+            layout=full,
+        )
         self.widget.add_class("csc-ask")
         self.refresh()
+
     def _ipython_display_(self):
         from IPython.display import display
+
         display(self.widget)
 
     def do(self, action, turn, seconds=None):
         "What a click or a key does."
         s, word = self.study, ""
-        if self.catcher is not None: self.catcher.heard += 1
-        if turn != s.turn or (self.catcher is None and time.monotonic() - self._at < self.pause): return
+        if self.catcher is not None:
+            self.catcher.heard += 1
+        if turn != s.turn or (
+            self.catcher is None and time.monotonic() - self._at < self.pause
+        ):
+            return
         try:
-            if s.phase == "instructions": s.begin(turn)
-            elif s.phase == "questionnaire": s.fill_in({k: r.value for k, r in self.radios.items()}, self.comment.value)
+            if s.phase == "instructions":
+                s.begin(turn)
+            elif s.phase == "questionnaire":
+                s.fill_in({k: r.value for k, r in self.radios.items()}, self.comment.value)
             else:
-                got = s.answer(turn, action, time.monotonic() - self._at if seconds is None else seconds)
+                got = s.answer(
+                    turn,
+                    action,
+                    time.monotonic() - self._at if seconds is None else seconds,
+                )
                 word = f"Practice: {html.escape(got)}." if isinstance(got, str) else ""
-        except ValueError as e: word = html.escape(str(e))
+        except ValueError as e:
+            word = html.escape(str(e))
         self.message.value = f'<div class="csc-note" role="status">{word}&nbsp;</div>'
         self.refresh()
 
@@ -223,30 +466,83 @@ class StudyView:
 def _refresh(self):
     "Draw the present phase."
     from csc_nb.labelling_view import question_html
+
     s, phase, a = self.study, self.study.phase, self.study.ask
     n, m = s.done, len(s.plan)
-    title = {"instructions": "Welcome", "practice": "Practice", "questions": f"Question {n+1} of {m}", "questionnaire": "Five last questions", "thanks": "Thank you. Everything is saved."}[phase]
-    text = {"instructions": "".join(f"<p>{html.escape(INSTRUCTIONS[k])}</p>" for k in ("pair", "triple")) + "<p>Answer as quickly as you can without guessing. You may stop at any time; what you answered is saved. Nothing leaves this machine.</p>"}.get(phase, html.escape(INSTRUCTIONS[a.kind]) if a else "")
-    self.head.value = f'<h3>{title}</h3><div class="csc-bar"><i style="width:{100*n/max(m, 1):.0f}%"></i></div><div class="csc-note">{text}</div>'
+    title = {
+        "instructions": "Welcome",
+        "practice": "Practice",
+        "questions": f"Question {n + 1} of {m}",
+        "questionnaire": "Five last questions",
+        "thanks": "Thank you. Everything is saved.",
+    }[phase]
+    text = {
+        "instructions": "".join(
+            f"<p>{html.escape(INSTRUCTIONS[k])}</p>" for k in ("pair", "triple")
+        )
+        + "<p>Answer as quickly as you can without guessing. You may stop at any time; what you answered is saved. Nothing leaves this machine.</p>"
+    }.get(phase, html.escape(INSTRUCTIONS[a.kind]) if a else "")
+    self.head.value = f'<h3>{title}</h3><div class="csc-bar"><i style="width:{100 * n / max(m, 1):.0f}%"></i></div><div class="csc-note">{text}</div>'
     self.cards.value = question_html(s.sets[a.task], a.rows) if a else ""
     book = self.reference.get(a.task, ()) if a else ()
-    self.book.value = f'<div class="csc-note">Examples of the classes</div>{question_html(s.sets[a.task], tuple(book))}' if len(book) else ""
+    self.book.value = (
+        f'<div class="csc-note">Examples of the classes</div>{question_html(s.sets[a.task], tuple(book))}'
+        if len(book)
+        else ""
+    )
     old, self._at = [*self.buttons.children, *self.form.children], time.monotonic()
-    keys = self.keys[a.kind] if a else [("go", {"instructions": "Begin", "questionnaire": "Send"}.get(phase, ""), "", "")] if phase != "thanks" else []
+    keys = (
+        self.keys[a.kind]
+        if a
+        else [
+            (
+                "go",
+                {"instructions": "Begin", "questionnaire": "Send"}.get(phase, ""),
+                "",
+                "",
+            )
+        ]
+        if phase != "thanks"
+        else []
+    )
     self.buttons.children = [self._button(s.turn, *k) for k in keys]
     self.form.children = self._questionnaire() if phase == "questionnaire" else []
-    for w in old: w.close()
-    if self.catcher is not None: self.catcher.bindings, self.catcher.turn = {k[2]: k[0] for k in keys if k[2]}, s.turn
+    for w in old:
+        w.close()
+    if self.catcher is not None:
+        self.catcher.bindings, self.catcher.turn = (
+            {k[2]: k[0] for k in keys if k[2]},
+            s.turn,
+        )
+
 
 def _study_button(self, turn, action, text, key, css):
-    b = self.W.Button(description=f"{text}  [{key.upper()}]" if key and self.catcher is not None else text, layout=self.W.Layout(width="auto", flex="1 1 0"))
-    for c in ("csc-answer", f"csc-do-{action}", *filter(None, [css])): b.add_class(c)
+    b = self.W.Button(
+        description=f"{text}  [{key.upper()}]"
+        if key and self.catcher is not None
+        else text,
+        layout=self.W.Layout(width="auto", flex="1 1 0"),
+    )
+    for c in ("csc-answer", f"csc-do-{action}", *filter(None, [css])):
+        b.add_class(c)
     b.on_click(lambda _: self.do(action, turn))
     return b
 
+
 def _questionnaire(self):
     self.radios = {k: self.W.RadioButtons(options=CHOICES, value=None) for k in QUESTIONS}
-    self.comment = self.W.Textarea(placeholder="Anything you would like to say", layout=self.W.Layout(width="100%"))
-    return [w for k, r in self.radios.items() for w in (self.W.HTML(f"<b>{html.escape(QUESTIONS[k])}</b>"), r)] + [self.comment]
+    self.comment = self.W.Textarea(
+        placeholder="Anything you would like to say", layout=self.W.Layout(width="100%")
+    )
+    return [
+        w
+        for k, r in self.radios.items()
+        for w in (self.W.HTML(f"<b>{html.escape(QUESTIONS[k])}</b>"), r)
+    ] + [self.comment]
 
-StudyView.refresh, StudyView._button, StudyView._questionnaire = _refresh, _study_button, _questionnaire
+
+StudyView.refresh, StudyView._button, StudyView._questionnaire = (
+    _refresh,
+    _study_button,
+    _questionnaire,
+)

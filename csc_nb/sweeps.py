@@ -22,105 +22,150 @@ from .compare import fit_one
 from .constraints import Constraints
 from .datasets import load, scale_columns
 from .estimators import methods as registered
-from .metrics import Interval, average_aligned_rank, cluster_scores, constraint_accuracy, t_interval
-try: import fcntl
-except ImportError: fcntl = None          # no file locks on this system
+from csc_nb.metrics import (
+    Interval,
+    average_aligned_rank,
+    cluster_scores,
+    constraint_accuracy,
+    t_interval,
+)
+
+try:
+    import fcntl
+except ImportError:
+    fcntl = None  # no file locks on this system
 
 # %% ../nbs/31_sweeps.ipynb #760bf372
 class Task(NamedTuple):
     "One cell of the grid."
+
     method: str
     dataset: str
-    noise: float # chance that an answer is wrong
-    n_constraints: str # a rule such as "n/2", see `n_answers`
-    seed: int # number of the repeat
+    noise: float  # chance that an answer is wrong
+    n_constraints: str  # a rule such as "n/2", see `n_answers`
+    seed: int  # number of the repeat
 
     def key(self):
         "The five words as they stand in the file."
-        return (self.method, self.dataset, f"{self.noise:g}", str(self.n_constraints), str(self.seed))
+        return (
+            self.method,
+            self.dataset,
+            f"{self.noise:g}",
+            str(self.n_constraints),
+            str(self.seed),
+        )
+
 
 KEY = Task._fields
 
 # %% ../nbs/31_sweeps.ipynb #dba94685
 def child_seed(
-    random_state:int, # the study's seed
-    *words, # what identifies the task
-)->int: # a seed for this task alone
+    random_state: int,  # the study's seed
+    *words,  # what identifies the task
+) -> int:  # a seed for this task alone
     "The `SeedSequence` child that belongs to these words, as one number."
     digest = hashlib.sha256("\x1f".join(map(str, words)).encode()).digest()
     key = tuple(np.frombuffer(digest, "<u4").tolist())
-    return int(np.random.SeedSequence(random_state, spawn_key=key).generate_state(1)[0] >> 1)
+    return int(
+        np.random.SeedSequence(random_state, spawn_key=key).generate_state(1)[0] >> 1
+    )
 
 # %% ../nbs/31_sweeps.ipynb #3981c027
 def task_seeds(
-    random_state:int, # the study's seed
-    task:Task,
-)->tuple: # seed of the answers, seed of the fit
+    random_state: int,  # the study's seed
+    task: Task,
+) -> tuple:  # seed of the answers, seed of the fit
     "Answers are shared by the methods; the fit's randomness is its own."
     key = task.key()
-    return child_seed(random_state, "answers", *key[1:]), child_seed(random_state, "fit", *key)
+    return child_seed(random_state, "answers", *key[1:]), child_seed(
+        random_state, "fit", *key
+    )
 
 # %% ../nbs/31_sweeps.ipynb #865f08fd
 def n_answers(
-    rule, # 100, "n", "n/2", "2n" or "1% of pairs"
-    n:int, # rows
-    most:int=None, # never more than this
-)->int: # number of answers
+    rule,  # 100, "n", "n/2", "2n" or "1% of pairs"
+    n: int,  # rows
+    most: int = None,  # never more than this
+) -> int:  # number of answers
     "How many answers a rule means for `n` rows; never more than there are pairs."
-    s, total = str(rule).replace(" ", ""), n*(n-1)//2
-    if re.fullmatch(r"\d+", s): m = int(s)
-    elif f := re.fullmatch(r"(\d*\.?\d*)n(?:/(\d+\.?\d*))?", s): m = int(float(f[1] or 1)*n/float(f[2] or 1))
-    elif f := re.fullmatch(r"(\d*\.?\d+)%ofpairs", s): m = int(float(f[1])/100*total + 1e-9)
-    else: raise ValueError(f"n_constraints={rule!r} is not understood: write a number, 'n', 'n/2', '2n' or '1% of pairs'.")
+    s, total = str(rule).replace(" ", ""), n * (n - 1) // 2
+    if re.fullmatch(r"\d+", s):
+        m = int(s)
+    elif f := re.fullmatch(r"(\d*\.?\d*)n(?:/(\d+\.?\d*))?", s):
+        m = int(float(f[1] or 1) * n / float(f[2] or 1))
+    elif f := re.fullmatch(r"(\d*\.?\d+)%ofpairs", s):
+        m = int(float(f[1]) / 100 * total + 1e-9)
+    else:
+        raise ValueError(
+            f"n_constraints={rule!r} is not understood: write a number, 'n', 'n/2', '2n' or '1% of pairs'."
+        )
     return min(m, total, total if most is None else most)
 
 # %% ../nbs/31_sweeps.ipynb #59a2f18e
 class Data(NamedTuple):
     "Rows ready for clustering."
+
     X: np.ndarray
-    y: np.ndarray # classes 0…k−1
-    k: int # number of classes among these rows
+    y: np.ndarray  # classes 0…k−1
+    k: int  # number of classes among these rows
+
 
 def prepare(
-    name:str, # name of the set; the sample of rows depends on it
-    X, y, # rows and classes
-    scale:str|None="standard", # None, "standard" or "minmax"
-    max_rows:int=None, # larger sets are sampled
-    random_state:int=0, # the study's seed
-)->Data:
+    name: str,  # name of the set; the sample of rows depends on it
+    X,
+    y,  # rows and classes
+    scale: str | None = "standard",  # None, "standard" or "minmax"
+    max_rows: int = None,  # larger sets are sampled
+    random_state: int = 0,  # the study's seed
+) -> Data:
     "Fill gaps, sample rows, scale columns."
     X, y = np.array(X, dtype=float), np.unique(y, return_inverse=True)[1]
-    if len(X) != len(y): raise ValueError(f"{name}: {len(X)} rows but {len(y)} classes.")
+    if len(X) != len(y):
+        raise ValueError(f"{name}: {len(X)} rows but {len(y)} classes.")
     if max_rows is not None and len(X) > max_rows:
-        keep = np.sort(np.random.default_rng(child_seed(random_state, "rows", name)).choice(len(X), max_rows, replace=False))
+        keep = np.sort(
+            np.random.default_rng(child_seed(random_state, "rows", name)).choice(
+                len(X), max_rows, replace=False
+            )
+        )
         X, y = X[keep], np.unique(y[keep], return_inverse=True)[1]
     gaps = np.isnan(X)
-    if gaps.any(): X = np.where(gaps, np.nan_to_num(np.nanmean(X, 0)), X)
+    if gaps.any():
+        X = np.where(gaps, np.nan_to_num(np.nanmean(X, 0)), X)
     return Data(scale_columns(X, scale), y, int(y.max()) + 1)
 
 # %% ../nbs/31_sweeps.ipynb #9e6df9a9
 def load_sets(
-    datasets, # names, or a dict name → (X, y)
-    absent:str="raise", # or "skip": leave out sets that are not here, with a warning
-    **how, # for `prepare`
-)->dict: # name → Data
+    datasets,  # names, or a dict name → (X, y)
+    absent: str = "raise",  # or "skip": leave out sets that are not here, with a warning
+    **how,  # for `prepare`
+) -> dict:  # name → Data
     "Every data set of a study, prepared."
-    if isinstance(datasets, str): datasets = [datasets]
-    if isinstance(datasets, dict): return {k: prepare(k, *v, **how) for k, v in datasets.items()}
+    if isinstance(datasets, str):
+        datasets = [datasets]
+    if isinstance(datasets, dict):
+        return {k: prepare(k, *v, **how) for k, v in datasets.items()}
     out, missing = {}, []
     for name in dict.fromkeys(datasets):
-        try: b = load(name)
-        except FileNotFoundError: missing.append(name); continue
+        try:
+            b = load(name)
+        except FileNotFoundError:
+            missing.append(name)
+            continue
         out[name] = prepare(name, b.data, b.target, **how)
     if missing:
-        say = f"{len(missing)} of {len(out)+len(missing)} data sets are not on this machine: {', '.join(missing)}."
-        if absent != "skip": raise FileNotFoundError(f"{say} Set CSC_NB_DATA to a folder that has them, or leave them out with absent='skip'.")
+        say = f"{len(missing)} of {len(out) + len(missing)} data sets are not on this machine: {', '.join(missing)}."
+        if absent != "skip":
+            raise FileNotFoundError(
+                f"{say} Set CSC_NB_DATA to a folder that has them, or leave them out with absent='skip'."
+            )
         warnings.warn(f"{say} They are left out.", stacklevel=3)
     return out
 
 # %% ../nbs/31_sweeps.ipynb #9478e25c
 class Spec(NamedTuple):
     "How to make an estimator: a class or an example, and parameters."
+
     what: object
     params: dict
 
@@ -128,182 +173,305 @@ class Spec(NamedTuple):
         "A fresh estimator for one task."
         if not isinstance(self.what, type):
             est = clone(self.what)
-            return est.set_params(random_state=seed) if "random_state" in est.get_params(deep=False) else est
-        if self.what is KMeans: return KMeans(n_clusters, n_init=10, random_state=seed).set_params(**self.params)
-        return self.what.for_comparison(n_clusters=n_clusters, random_state=seed).set_params(**self.params)
+            return (
+                est.set_params(random_state=seed)
+                if "random_state" in est.get_params(deep=False)
+                else est
+            )
+        if self.what is KMeans:
+            return KMeans(n_clusters, n_init=10, random_state=seed).set_params(
+                **self.params
+            )
+        return self.what.for_comparison(
+            n_clusters=n_clusters, random_state=seed
+        ).set_params(**self.params)
 
     def text(self):
         "Class and parameters as text, the same in every process."
         cls = self.what if isinstance(self.what, type) else type(self.what)
-        given = self.params if isinstance(self.what, type) else self.what.get_params(deep=False)
-        return f"{cls.__name__}({', '.join(f'{k}={v!r}' for k, v in sorted(given.items()))})"
+        given = (
+            self.params if isinstance(self.what, type) else self.what.get_params(deep=False)
+        )
+        return (
+            f"{cls.__name__}({', '.join(f'{k}={v!r}' for k, v in sorted(given.items()))})"
+        )
 
 # %% ../nbs/31_sweeps.ipynb #56e11cb9
 def resolve(
-    methods, # names, estimators, or a dict name → estimator
-    params:dict=None, # name → constructor parameters; `method` makes the name an alias
-)->dict: # name → Spec
+    methods,  # names, estimators, or a dict name → estimator
+    params: dict = None,  # name → constructor parameters; `method` makes the name an alias
+) -> dict:  # name → Spec
     "Names and settings as specifications; mistakes are refused before anything runs."
-    if isinstance(methods, str): methods = [methods]
-    if isinstance(methods, dict): return {k: Spec(v, {}) for k, v in methods.items()}
-    known, params, out = {"k-means": KMeans, **registered()}, {k: dict(v) for k, v in (params or {}).items()}, {}
+    if isinstance(methods, str):
+        methods = [methods]
+    if isinstance(methods, dict):
+        return {k: Spec(v, {}) for k, v in methods.items()}
+    known, params, out = (
+        {"k-means": KMeans, **registered()},
+        {k: dict(v) for k, v in (params or {}).items()},
+        {},
+    )
     for m in methods:
-        if not isinstance(m, str): out[type(m).__name__] = Spec(m, {}); continue
+        if not isinstance(m, str):
+            out[type(m).__name__] = Spec(m, {})
+            continue
         for name in list(registered(takes=m[4:])) if m.startswith("all:") else [m]:
-            given = params.get(name, {}).copy(); real = given.pop("method", name)
-            if real not in known: raise ValueError(f"No method {real!r}. Known: {', '.join(known)}.")
+            given = params.get(name, {}).copy()
+            real = given.pop("method", name)
+            if real not in known:
+                raise ValueError(f"No method {real!r}. Known: {', '.join(known)}.")
             out[name] = Spec(known[real], given)
-            try: out[name].make(2, 0)
-            except ValueError as e: raise ValueError(f"params of {name}: {e}") from None
+            try:
+                out[name].make(2, 0)
+            except ValueError as e:
+                raise ValueError(f"params of {name}: {e}") from None
     left = set(params) - set(out)
-    if left: raise ValueError(f"params names {', '.join(sorted(left))}, which {'is' if len(left) == 1 else 'are'} not among the methods: {', '.join(out)}.")
+    if left:
+        raise ValueError(
+            f"params names {', '.join(sorted(left))}, which {'is' if len(left) == 1 else 'are'} not among the methods: {', '.join(out)}."
+        )
     return out
 
 # %% ../nbs/31_sweeps.ipynb #ac8f4121
 def _memory(field):
     "A line of /proc/self/status in MB, or nan."
-    try: return int(re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())[1])/1024
-    except (OSError, TypeError): return float("nan")
+    try:
+        return (
+            int(re.search(rf"{field}:\s+(\d+)", Path("/proc/self/status").read_text())[1])
+            / 1024
+        )
+    except (OSError, TypeError):
+        return float("nan")
+
 
 @contextmanager
 def measured():
     "Run on one core, silently; afterwards the dict holds seconds, CPU seconds, and memory before and at its peak."
     cost = {}
-    try: Path("/proc/self/clear_refs").write_text("5"); peak = True       # resets the high-water mark
-    except OSError: peak = False
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+        peak = True  # resets the high-water mark
+    except OSError:
+        peak = False
     cost["before_mb"] = _memory("VmRSS")
     start, cpu = time.perf_counter(), time.process_time()
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try: yield cost
-        finally: cost |= dict(seconds=time.perf_counter() - start, cpu_seconds=time.process_time() - cpu, peak_mb=_memory("VmHWM") if peak else float("nan"))
+        try:
+            yield cost
+        finally:
+            cost |= dict(
+                seconds=time.perf_counter() - start,
+                cpu_seconds=time.process_time() - cpu,
+                peak_mb=_memory("VmHWM") if peak else float("nan"),
+            )
 
 # %% ../nbs/31_sweeps.ipynb #08ca3fc4
 _warm = set()
 
+
 def warm_up(spec):
     "Fit twelve rows once per process, so that compiling is not charged to a task."
-    if spec.text() in _warm: return
+    if spec.text() in _warm:
+        return
     _warm.add(spec.text())
     X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12) % 2
     try:
-        with measured(): fit_one(spec.make(2, 0), X, y, Constraints.from_labels(y, n=4, random_state=0), 0., 0)
-    except Exception: pass          # the task itself will report it
+        with measured():
+            fit_one(
+                spec.make(2, 0),
+                X,
+                y,
+                Constraints.from_labels(y, n=4, random_state=0),
+                0.0,
+                0,
+            )
+    except Exception:
+        pass  # the task itself will report it
 
 # %% ../nbs/31_sweeps.ipynb #ca0a9de7
 def score(
-    y, labels, # classes and clusters
-    c:Constraints, # the answers
-    metrics, # names of `cluster_scores`, "nmi" (arithmetic) or "kept" (share of answers satisfied)
-)->dict: # name → number
+    y,
+    labels,  # classes and clusters
+    c: Constraints,  # the answers
+    metrics,  # names of `cluster_scores`, "nmi" (arithmetic) or "kept" (share of answers satisfied)
+) -> dict:  # name → number
     "The measures that were asked for."
     s = cluster_scores(y, labels)
-    s |= dict(nmi=s["nmi_arithmetic"], kept=constraint_accuracy(labels, c) if c.n_constraints else float("nan"))
+    s |= dict(
+        nmi=s["nmi_arithmetic"],
+        kept=constraint_accuracy(labels, c) if c.n_constraints else float("nan"),
+    )
     bad = [m for m in metrics if m not in s]
-    if bad: raise ValueError(f"No metric {bad[0]!r}. Known: {', '.join(s)}.")
+    if bad:
+        raise ValueError(f"No metric {bad[0]!r}. Known: {', '.join(s)}.")
     return {m: s[m] for m in metrics}
 
 # %% ../nbs/31_sweeps.ipynb #7cbbf5d2
 def _one_line(e):
-    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(f"{type(e).__name__}: {e}".split()))[:300]
+    return re.sub(r" at 0x[0-9a-f]+", "", " ".join(f"{type(e).__name__}: {e}".split()))[
+        :300
+    ]
+
 
 def run_one(
-    task:Task,
-    spec:Spec, # the method
-    data:Data,
-    m:int, # answers
-    random_state:int, # the study's seed
-    metrics, # names
-)->tuple: # the row, what it cost
+    task: Task,
+    spec: Spec,  # the method
+    data: Data,
+    m: int,  # answers
+    random_state: int,  # the study's seed
+    metrics,  # names
+) -> tuple:  # the row, what it cost
     "Fit one cell of the grid."
     warm_up(spec)
     answers, fit = task_seeds(random_state, task)
     row = dict(status="ok", message="")
     with measured() as cost:
         try:
-            X, y = np.array(data.X), np.array(data.y)          # own memory: shared arrays of some backends are read-only
+            X, y = (
+                np.array(data.X),
+                np.array(data.y),
+            )  # own memory: shared arrays of some backends are read-only
             c = Constraints.from_labels(y, n=m, noise=task.noise, random_state=answers)
             labels = fit_one(spec.make(data.k, fit), X, y, c, task.noise, answers)
             row |= score(y, labels, c, metrics) | dict(clusters=len(np.unique(labels)))
-        except Exception as e: row |= dict(status="failed", message=_one_line(e))
+        except Exception as e:
+            row |= dict(status="failed", message=_one_line(e))
     return row, cost
 
 # %% ../nbs/31_sweeps.ipynb #f64bd74a
 def repair(
-    path, # a file of lines
-)->int: # bytes cut off
+    path,  # a file of lines
+) -> int:  # bytes cut off
     "Cut a last line that has no end."
     path = Path(path)
-    if not path.exists(): return 0
-    raw = path.read_bytes(); whole = raw.rfind(b"\n") + 1
+    if not path.exists():
+        return 0
+    raw = path.read_bytes()
+    whole = raw.rfind(b"\n") + 1
     if whole < len(raw):
-        with open(path, "r+b") as f: f.truncate(whole); os.fsync(f.fileno())
+        with open(path, "r+b") as f:
+            f.truncate(whole)
+            os.fsync(f.fileno())
     return len(raw) - whole
 
 # %% ../nbs/31_sweeps.ipynb #f53227b9
 class RowFile:
     "A CSV file that only grows, by whole lines."
+
     def __init__(self, path, columns):
         self.path, self.columns = Path(path), list(columns)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.file = open(self.path, "ab", buffering=0)
         try:
-            if fcntl: fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError: self.file.close(); raise OSError(f"Another sweep is writing {self.path}. Wait for it, or give this one another file.") from None
+            if fcntl:
+                fcntl.flock(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self.file.close()
+            raise OSError(
+                f"Another sweep is writing {self.path}. Wait for it, or give this one another file."
+            ) from None
         self.cut = repair(self.path)
-        if self.path.stat().st_size == 0: self._write(self.columns)
-        with open(self.path, newline="", encoding="utf-8") as f: head = next(csv.reader(f))
-        if head != self.columns: self.close(); raise ValueError(f"{self.path} has the columns {', '.join(head)}; this study writes {', '.join(self.columns)}. Give it another file.")
+        if self.path.stat().st_size == 0:
+            self._write(self.columns)
+        with open(self.path, newline="", encoding="utf-8") as f:
+            head = next(csv.reader(f))
+        if head != self.columns:
+            self.close()
+            raise ValueError(
+                f"{self.path} has the columns {', '.join(head)}; this study writes {', '.join(self.columns)}. Give it another file."
+            )
 
     def _write(self, cells):
-        text = io.StringIO(); csv.writer(text, lineterminator="\n").writerow(cells)
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerow(cells)
         line = text.getvalue().encode()
-        while line: line = line[self.file.write(line):]
+        while line:
+            line = line[self.file.write(line) :]
         os.fsync(self.file.fileno())
 
-    def append(self, row): self._write([_cell(row.get(c, "")) for c in self.columns])
-    def close(self): self.file.close()
+    def append(self, row):
+        self._write([_cell(row.get(c, "")) for c in self.columns])
+
+    def close(self):
+        self.file.close()
+
 
 def _cell(v):
-    if isinstance(v, (float, np.floating)): return "" if np.isnan(v) else f"{v:.6f}"
+    if isinstance(v, (float, np.floating)):
+        return "" if np.isnan(v) else f"{v:.6f}"
     return str(v)
 
 # %% ../nbs/31_sweeps.ipynb #c2ea3d76
 COST = ("seconds", "cpu_seconds", "before_mb", "peak_mb")
 
+
 def columns(metrics):
     "Columns of the result file."
-    return [*KEY, "n", "d", "k", "answers", "clusters", *metrics, "status", "message", "spec"]
+    return [
+        *KEY,
+        "n",
+        "d",
+        "k",
+        "answers",
+        "clusters",
+        *metrics,
+        "status",
+        "message",
+        "spec",
+    ]
 
-def cost_path(out): return Path(out).with_suffix(".cost.csv")
+
+def cost_path(out):
+    return Path(out).with_suffix(".cost.csv")
+
 
 def read_rows(
-    path, # CSV file
-)->dict: # key → row of strings; the last row of a key counts
+    path,  # CSV file
+) -> dict:  # key → row of strings; the last row of a key counts
     "Rows of a result or cost file by their five words."
-    with open(path, newline="", encoding="utf-8") as f: return {tuple(r[c] for c in KEY): r for r in csv.DictReader(f)}
+    with open(path, newline="", encoding="utf-8") as f:
+        return {tuple(r[c] for c in KEY): r for r in csv.DictReader(f)}
 
 # %% ../nbs/31_sweeps.ipynb #de996d08
 def fingerprint(spec, **settings):
     "Eight hex digits for the method's settings and the study's."
-    return hashlib.sha256(json.dumps([spec.text(), settings], sort_keys=True).encode()).hexdigest()[:8]
+    return hashlib.sha256(
+        json.dumps([spec.text(), settings], sort_keys=True).encode()
+    ).hexdigest()[:8]
+
 
 def grid(methods, datasets, noise, n_constraints, seeds):
     "Every task: the first seed first, and in it the first noise level."
-    return [Task(m, d, float(p), str(c), int(s)) for s in seeds for p in noise for c in n_constraints for d in datasets for m in methods]
+    return [
+        Task(m, d, float(p), str(c), int(s))
+        for s in seeds
+        for p in noise
+        for c in n_constraints
+        for d in datasets
+        for m in methods
+    ]
 
-def _listed(v): return [v] if isinstance(v, (str, int, float)) else list(v)
+
+def _listed(v):
+    return [v] if isinstance(v, (str, int, float)) else list(v)
+
 
 def _check_levels(noise):
-    bad = [p for p in noise if not 0 <= p < .5]
-    if bad: raise ValueError(f"noise={bad[0]}: the chance of a wrong answer is at least 0 and below 0.5; at 0.5 answers say nothing.")
+    bad = [p for p in noise if not 0 <= p < 0.5]
+    if bad:
+        raise ValueError(
+            f"noise={bad[0]}: the chance of a wrong answer is at least 0 and below 0.5; at 0.5 answers say nothing."
+        )
 
 # %% ../nbs/31_sweeps.ipynb #4568e90b
 class Plan(NamedTuple):
     "What is to be done: tasks with all that they need, and rows that need no fit."
-    todo: list # (task, row that is known beforehand)
-    skipped: list # rows
+
+    todo: list  # (task, row that is known beforehand)
+    skipped: list  # rows
     done: int
+
 
 def plan(tasks, sets, specs, finished, settings, caps, max_constraints):
     "Sort the grid into finished, skipped and open tasks."
@@ -312,62 +480,109 @@ def plan(tasks, sets, specs, finished, settings, caps, max_constraints):
     for t in tasks:
         n, old, cap = len(sets[t.dataset].y), finished.get(t.key()), caps.get(t.method)
         if old and old["spec"] != prints[t.method]:
-            raise ValueError(f"The file has a row of {' / '.join(t.key())} that was made with other settings ({old['spec']}, now {prints[t.method]}). Give this study another file.")
+            raise ValueError(
+                f"The file has a row of {' / '.join(t.key())} that was made with other settings ({old['spec']}, now {prints[t.method]}). Give this study another file."
+            )
         over = cap is not None and n > cap
-        if old and (over or old["status"] != "skipped"): done += 1; continue
-        row = dict(zip(KEY, t.key())) | dict(n=n, d=sets[t.dataset].X.shape[1], k=sets[t.dataset].k, answers=n_answers(t.n_constraints, n, max_constraints), spec=prints[t.method])
-        if over: skipped.append(row | dict(status="skipped", message=f"{n} rows; this study caps {t.method} at {cap}"))
-        else: todo.append((t, row))
+        if old and (over or old["status"] != "skipped"):
+            done += 1
+            continue
+        row = dict(zip(KEY, t.key())) | dict(
+            n=n,
+            d=sets[t.dataset].X.shape[1],
+            k=sets[t.dataset].k,
+            answers=n_answers(t.n_constraints, n, max_constraints),
+            spec=prints[t.method],
+        )
+        if over:
+            skipped.append(
+                row
+                | dict(
+                    status="skipped",
+                    message=f"{n} rows; this study caps {t.method} at {cap}",
+                )
+            )
+        else:
+            todo.append((t, row))
     return Plan(todo, skipped, done)
 
 # %% ../nbs/31_sweeps.ipynb #dbad727c
 def _jobs(todo, sets, specs, random_state, metrics, until):
     "Hand out tasks until the time is over."
     for t, row in todo:
-        if until is not None and time.monotonic() > until: return
-        yield delayed(_run)(row, t, specs[t.method], sets[t.dataset], row["answers"], random_state, metrics)
+        if until is not None and time.monotonic() > until:
+            return
+        yield delayed(_run)(
+            row, t, specs[t.method], sets[t.dataset], row["answers"], random_state, metrics
+        )
+
 
 def _run(row, *args):
     result, cost = run_one(*args)
     return row | result, {c: row[c] for c in KEY} | cost
 
+
 def _bar(total, done, progress):
-    if not progress: return None
+    if not progress:
+        return None
     from tqdm.auto import tqdm
-    return tqdm(total=total, initial=done, desc="sweep", unit="task", smoothing=.05)
+
+    return tqdm(total=total, initial=done, desc="sweep", unit="task", smoothing=0.05)
 
 # %% ../nbs/31_sweeps.ipynb #510801c3
 def sweep(
-    methods, # registered names, "all:pairs", estimators, or a dict name → estimator
-    datasets, # names, or a dict name → (X, y)
+    methods,  # registered names, "all:pairs", estimators, or a dict name → estimator
+    datasets,  # names, or a dict name → (X, y)
     *,
-    noise=(0., .1, .2, .3), # chances of a wrong answer
-    n_constraints="n/2", # one rule or several, see `n_answers`
-    seeds=3, # number of repeats, or their numbers
-    metrics=("ari", "nmi", "f"), # see `score`
-    out="results.csv", # rows; costs go to results.cost.csv beside it
-    params:dict=None, # method → constructor parameters
-    caps:dict=None, # method → most rows; larger sets give rows "skipped"
-    max_rows:int=None, max_constraints:int=None, # sample larger sets; limit the answers
-    scale:str|None="standard", # columns
-    random_state:int=0, # the study's seed
-    n_jobs:int=None, # joblib's
-    seconds:float=None, # hand out no task after this time; start again to go on
-    progress:bool=True, # a bar with the time left
-    absent:str="raise", # or "skip" sets that are not on this machine
-): # a `Sweep`
+    noise=(0.0, 0.1, 0.2, 0.3),  # chances of a wrong answer
+    n_constraints="n/2",  # one rule or several, see `n_answers`
+    seeds=3,  # number of repeats, or their numbers
+    metrics=("ari", "nmi", "f"),  # see `score`
+    out="results.csv",  # rows; costs go to results.cost.csv beside it
+    params: dict = None,  # method → constructor parameters
+    caps: dict = None,  # method → most rows; larger sets give rows "skipped"
+    max_rows: int = None,
+    max_constraints: int = None,  # sample larger sets; limit the answers
+    scale: str | None = "standard",  # columns
+    random_state: int = 0,  # the study's seed
+    n_jobs: int = None,  # joblib's
+    seconds: float = None,  # hand out no task after this time; start again to go on
+    progress: bool = True,  # a bar with the time left
+    absent: str = "raise",  # or "skip" sets that are not on this machine
+):  # a `Sweep`
     "Run every open task of a grid and return all its rows."
     until = None if seconds is None else time.monotonic() + seconds
-    noise, rules, metrics, caps = _listed(noise), _listed(n_constraints), _listed(metrics), dict(caps or {})
+    noise, rules, metrics, caps = (
+        _listed(noise),
+        _listed(n_constraints),
+        _listed(metrics),
+        dict(caps or {}),
+    )
     seeds = range(seeds) if isinstance(seeds, int) else list(seeds)
-    _check_levels(noise); specs = resolve(methods, params)
-    for rule in rules: n_answers(rule, 10)
-    score([0, 1], [0, 1], Constraints.from_labels([0, 1], n=1), metrics)          # a wrong name fails now
-    if set(caps) - set(specs): raise ValueError(f"caps names {', '.join(sorted(set(caps) - set(specs)))}, not among the methods.")
-    sets = load_sets(datasets, absent, scale=scale, max_rows=max_rows, random_state=random_state)
-    settings = dict(scale=scale, max_rows=max_rows, max_constraints=max_constraints, random_state=random_state)
+    _check_levels(noise)
+    specs = resolve(methods, params)
+    for rule in rules:
+        n_answers(rule, 10)
+    score(
+        [0, 1], [0, 1], Constraints.from_labels([0, 1], n=1), metrics
+    )  # a wrong name fails now
+    if set(caps) - set(specs):
+        raise ValueError(
+            f"caps names {', '.join(sorted(set(caps) - set(specs)))}, not among the methods."
+        )
+    sets = load_sets(
+        datasets, absent, scale=scale, max_rows=max_rows, random_state=random_state
+    )
+    settings = dict(
+        scale=scale,
+        max_rows=max_rows,
+        max_constraints=max_constraints,
+        random_state=random_state,
+    )
     tasks = grid(specs, sets, noise, rules, seeds)
-    return _execute(tasks, sets, specs, settings, caps, metrics, Path(out), n_jobs, until, progress)
+    return _execute(
+        tasks, sets, specs, settings, caps, metrics, Path(out), n_jobs, until, progress
+    )
 
 # %% ../nbs/31_sweeps.ipynb #c1e6d0e5
 def _execute(tasks, sets, specs, settings, caps, metrics, out, n_jobs, until, progress):
@@ -375,41 +590,70 @@ def _execute(tasks, sets, specs, settings, caps, metrics, out, n_jobs, until, pr
     results = RowFile(out, columns(metrics))
     try:
         costs = RowFile(cost_path(out), [*KEY, *COST])
-        p = plan(tasks, sets, specs, read_rows(out), settings, caps, settings["max_constraints"])
-        for row in p.skipped: results.append(row)
+        p = plan(
+            tasks, sets, specs, read_rows(out), settings, caps, settings["max_constraints"]
+        )
+        for row in p.skipped:
+            results.append(row)
         bar, failed = _bar(len(tasks), len(tasks) - len(p.todo), progress and p.todo), 0
         run = Parallel(n_jobs=n_jobs, batch_size=1, return_as="generator_unordered")
-        for row, cost in run(_jobs(p.todo, sets, specs, settings["random_state"], metrics, until)):
-            costs.append(cost); results.append(row)
+        for row, cost in run(
+            _jobs(p.todo, sets, specs, settings["random_state"], metrics, until)
+        ):
+            costs.append(cost)
+            results.append(row)
             failed += row["status"] == "failed"
-            if bar is not None: bar.set_postfix(failed=failed, refresh=False); bar.update()
-        if bar is not None: bar.close()
+            if bar is not None:
+                bar.set_postfix(failed=failed, refresh=False)
+                bar.update()
+        if bar is not None:
+            bar.close()
         costs.close()
-    finally: results.close()
+    finally:
+        results.close()
     return Sweep.read(out, tasks)
 
 # %% ../nbs/31_sweeps.ipynb #293dda31
 def _number(s):
-    try: return float(s)
-    except (TypeError, ValueError): return s
+    try:
+        return float(s)
+    except (TypeError, ValueError):
+        return s
+
 
 class Sweep:
     "Rows of a study; `rows` is a list of dicts."
-    def __init__(self, rows): self.rows = list(rows)
-    def __len__(self): return len(self.rows)
+
+    def __init__(self, rows):
+        self.rows = list(rows)
+
+    def __len__(self):
+        return len(self.rows)
 
     @classmethod
     def read(cls, out, tasks=None):
         "All rows of a file with their costs; only those of `tasks` when given."
-        rows, costs = read_rows(out), read_rows(cost_path(out)) if cost_path(out).exists() else {}
+        rows, costs = (
+            read_rows(out),
+            read_rows(cost_path(out)) if cost_path(out).exists() else {},
+        )
         keys = rows if tasks is None else [t.key() for t in tasks if t.key() in rows]
         join = lambda k: rows[k] | {c: costs.get(k, {}).get(c, "") for c in COST}
         words = {"method", "dataset", "n_constraints", "status", "message", "spec"}
-        return cls({c: v if c in words else np.nan if v == "" else _number(v) for c, v in join(k).items()} for k in keys)
+        return cls(
+            {
+                c: v if c in words else np.nan if v == "" else _number(v)
+                for c, v in join(k).items()
+            }
+            for k in keys
+        )
 
     def where(self, **wanted):
         "The rows with these values; a list means any of them."
-        ok = lambda r: all(r[c] in v if isinstance(v, (list, tuple, set)) else r[c] == v for c, v in wanted.items())
+        ok = lambda r: all(
+            r[c] in v if isinstance(v, (list, tuple, set)) else r[c] == v
+            for c, v in wanted.items()
+        )
         return type(self)(r for r in self.rows if ok(r))
 
     def values(self, column):
@@ -425,117 +669,209 @@ class Sweep:
         "(method, status) → how many, and the first message."
         out = {}
         for r in self.rows:
-            if r["status"] != "ok": n, msg = out.get((r["method"], r["status"]), (0, r["message"])); out[r["method"], r["status"]] = (n + 1, msg)
+            if r["status"] != "ok":
+                n, msg = out.get((r["method"], r["status"]), (0, r["message"]))
+                out[r["method"], r["status"]] = (n + 1, msg)
         return out
 
 # %% ../nbs/31_sweeps.ipynb #37bc828a
 def _per_set(self, metric, **where):
     "(method, dataset) → mean over everything else, failures left out."
     out = {}
-    for r in self.where(**where).rows: out.setdefault((r["method"], r["dataset"]), []).append(r.get(metric, np.nan))
-    return {k: np.nan if not np.isfinite(v).any() else float(np.nanmean(v)) for k, v in out.items()}
+    for r in self.where(**where).rows:
+        out.setdefault((r["method"], r["dataset"]), []).append(r.get(metric, np.nan))
+    return {
+        k: np.nan if not np.isfinite(v).any() else float(np.nanmean(v))
+        for k, v in out.items()
+    }
 
-def _mean(self, metric="ari", by="noise", level=.95):
+
+def _mean(self, metric="ari", by="noise", level=0.95):
     "(method, value of `by`) → interval over data sets; over seeds when there is one set."
     out = {}
     for m, p in ((m, p) for m in self.values("method") for p in self.values(by)):
-        part = self.where(method=m, **{by: p}); sets = part.values("dataset")
-        v = np.array(list(part.per_set(metric).values()) if len(sets) > 1 else [r.get(metric, np.nan) for r in part.rows], float)
+        part = self.where(method=m, **{by: p})
+        sets = part.values("dataset")
+        v = np.array(
+            list(part.per_set(metric).values())
+            if len(sets) > 1
+            else [r.get(metric, np.nan) for r in part.rows],
+            float,
+        )
         v = v[np.isfinite(v)]
-        out[m, p] = t_interval(v, level) if len(v) else Interval(float("nan"), float("nan"), 0)
+        out[m, p] = (
+            t_interval(v, level) if len(v) else Interval(float("nan"), float("nan"), 0)
+        )
     return out
+
 
 Sweep.per_set, Sweep.mean = _per_set, _mean
 
 # %% ../nbs/31_sweeps.ipynb #df62d212
 def _matrix(self, metric="ari", missing="raise", **where):
     "Methods, data sets, and the table of means (data sets × methods) without holes."
-    part = self.where(**where); m, d, s = part.values("method"), part.values("dataset"), part.per_set(metric)
-    S = np.array([[s.get((a, x), np.nan) for a in m] for x in d], float).reshape(len(d), len(m)); hole = ~np.isfinite(S)
+    part = self.where(**where)
+    m, d, s = part.values("method"), part.values("dataset"), part.per_set(metric)
+    S = np.array([[s.get((a, x), np.nan) for a in m] for x in d], float).reshape(
+        len(d), len(m)
+    )
+    hole = ~np.isfinite(S)
     if missing == "raise" and hole.any():
         i, j = np.argwhere(hole)[0]
-        raise ValueError(f"{hole.sum()} of {hole.size} cells have no score: first is {m[j]} on {d[i]}. Say missing='datasets', 'methods' or 'worst'.")
-    if missing == "datasets": keep = ~hole.any(1); return m, [x for x, k in zip(d, keep) if k], S[keep]
-    if missing == "methods": keep = ~hole.any(0); return [x for x, k in zip(m, keep) if k], d, S[:, keep]
-    return m, d, np.where(hole, np.nanmin(S, 1, keepdims=True), S) if missing == "worst" else S
+        raise ValueError(
+            f"{hole.sum()} of {hole.size} cells have no score: first is {m[j]} on {d[i]}. Say missing='datasets', 'methods' or 'worst'."
+        )
+    if missing == "datasets":
+        keep = ~hole.any(1)
+        return m, [x for x, k in zip(d, keep) if k], S[keep]
+    if missing == "methods":
+        keep = ~hole.any(0)
+        return [x for x, k in zip(m, keep) if k], d, S[:, keep]
+    return (
+        m,
+        d,
+        np.where(hole, np.nanmin(S, 1, keepdims=True), S) if missing == "worst" else S,
+    )
+
 
 def _ranks(self, metric="ari", missing="raise", higher_is_better=True, **where):
     "method → average aligned rank (1 is best); they average to (AD+1)/2."
     m, d, S = self.matrix(metric, missing, **where)
     r = average_aligned_rank(S, higher_is_better)
-    assert np.isclose(r.mean(), (S.size + 1)/2), "ranks do not add up"
+    assert np.isclose(r.mean(), (S.size + 1) / 2), "ranks do not add up"
     return dict(sorted(zip(m, r.tolist()), key=lambda kv: kv[1]))
+
 
 Sweep.matrix, Sweep.ranks = _matrix, _ranks
 
 # %% ../nbs/31_sweeps.ipynb #f15a95c2
 class Paired(NamedTuple):
     "Method `a` against `b` over data sets."
+
     a: str
     b: str
-    difference: Interval # mean of a − b
+    difference: Interval  # mean of a − b
     wins: int
     ties: int
     losses: int
-    p: float # Wilcoxon, two-sided
+    p: float  # Wilcoxon, two-sided
+
 
 def _paired(self, a, b, metric="ari", tie=1e-9, **where):
     "Compare two methods on the data sets on which both have scores."
     s = self.where(method=[a, b], **where).per_set(metric)
-    d = np.array([s.get((a, x), np.nan) - s.get((b, x), np.nan) for x in self.values("dataset")])
-    d = np.where(np.abs(d) < tie, 0., d)[np.isfinite(d)]
-    if len(d) == 0: raise ValueError(f"{a} and {b} have no data set in common.")
-    p = float(wilcoxon(d, zero_method="zsplit").pvalue) if (d != 0).any() else 1.
-    return Paired(a, b, t_interval(d), int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p)
+    d = np.array(
+        [s.get((a, x), np.nan) - s.get((b, x), np.nan) for x in self.values("dataset")]
+    )
+    d = np.where(np.abs(d) < tie, 0.0, d)[np.isfinite(d)]
+    if len(d) == 0:
+        raise ValueError(f"{a} and {b} have no data set in common.")
+    p = float(wilcoxon(d, zero_method="zsplit").pvalue) if (d != 0).any() else 1.0
+    return Paired(
+        a, b, t_interval(d), int((d > 0).sum()), int((d == 0).sum()), int((d < 0).sum()), p
+    )
+
 
 def holm(
-    p, # p-values
-)->np.ndarray: # corrected
+    p,  # p-values
+) -> np.ndarray:  # corrected
     "Holm's step-down correction."
-    p = np.asarray(p, float); order = np.argsort(p)
-    out = np.empty_like(p); out[order] = np.minimum(1, np.maximum.accumulate(p[order]*np.arange(len(p), 0, -1)))
+    p = np.asarray(p, float)
+    order = np.argsort(p)
+    out = np.empty_like(p)
+    out[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
     return out
+
 
 Sweep.paired = _paired
 
 # %% ../nbs/31_sweeps.ipynb #4b348569
 def _table(self, metric="ari", by="noise", digits=2):
     "Methods down, values of `by` across; `—` no score, `*` some failed or skipped."
-    mean, cols = self.mean(metric, by), sorted(self.values(by), key=lambda v: (isinstance(v, str), v))
-    holes = {(m, p) for r in self.rows if r["status"] != "ok" for m, p in [(r["method"], r[by])]}
-    show = lambda m, p: "—" if not mean[m, p].n else f"{mean[m, p].mean:.{digits}f}±{mean[m, p].half:.{digits}f}{'*' if (m, p) in holes else ''}"
-    names = self.values("method"); w = max(map(len, names)) + 2
-    head = [f"{metric.upper():{w}}" + "".join(f"{f'{by} {p:g}' if isinstance(p, float) else str(p):>14}" for p in cols)]
-    return "\n".join(head + [f"{m:{w}}" + "".join(f"{show(m, p):>14}" for p in cols) for m in names])
+    mean, cols = (
+        self.mean(metric, by),
+        sorted(self.values(by), key=lambda v: (isinstance(v, str), v)),
+    )
+    holes = {
+        (m, p) for r in self.rows if r["status"] != "ok" for m, p in [(r["method"], r[by])]
+    }
+    show = lambda m, p: (
+        "—"
+        if not mean[m, p].n
+        else f"{mean[m, p].mean:.{digits}f}±{mean[m, p].half:.{digits}f}{'*' if (m, p) in holes else ''}"
+    )
+    names = self.values("method")
+    w = max(map(len, names)) + 2
+    head = [
+        f"{metric.upper():{w}}"
+        + "".join(f"{f'{by} {p:g}' if isinstance(p, float) else str(p):>14}" for p in cols)
+    ]
+    return "\n".join(
+        head + [f"{m:{w}}" + "".join(f"{show(m, p):>14}" for p in cols) for m in names]
+    )
+
 
 def _plot(self, metric="ari", by="noise", methods=None, ax=None):
     "Mean over data sets against `by`, one line per method."
     import matplotlib.pyplot as plt
     from csc_nb.plotting import cluster_style
+
     ax = ax or plt.subplots(figsize=(5.5, 3.8))[1]
     mean, cols = self.mean(metric, by), sorted(self.values(by))
     for i, m in enumerate(methods or self.values("method")):
-        kw = dict(color="0.35", ls="--", lw=1.5) if m == "k-means" else dict(zip(("color", "marker"), cluster_style(i)), ms=4, lw=1.5)
+        kw = (
+            dict(color="0.35", ls="--", lw=1.5)
+            if m == "k-means"
+            else dict(zip(("color", "marker"), cluster_style(i)), ms=4, lw=1.5)
+        )
         ax.plot(cols, [mean[m, p].mean for p in cols], label=m, **kw)
-    ax.set(xlabel=by, ylabel=metric); ax.legend(loc="center left", bbox_to_anchor=(1, .5), frameon=False, fontsize=8)
+    ax.set(xlabel=by, ylabel=metric)
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize=8)
     return ax
+
 
 Sweep.table, Sweep.plot = _table, _plot
 
 # %% ../nbs/31_sweeps.ipynb #5d1b3ddd
-_KEYS = ("methods", "datasets", "noise", "n_constraints", "seeds", "metrics", "out", "params", "caps", "max_rows", "max_constraints", "scale", "random_state", "absent")
+_KEYS = (
+    "methods",
+    "datasets",
+    "noise",
+    "n_constraints",
+    "seeds",
+    "metrics",
+    "out",
+    "params",
+    "caps",
+    "max_rows",
+    "max_constraints",
+    "scale",
+    "random_state",
+    "absent",
+)
+
 
 def read_config(
-    path, # TOML file
-)->dict: # arguments of `sweep`
-    "The arguments of a sweep from a file; `out` is relative to that file, `scale = \"none\"` means raw columns."
+    path,  # TOML file
+) -> dict:  # arguments of `sweep`
+    'The arguments of a sweep from a file; `out` is relative to that file, `scale = "none"` means raw columns.'
     path = Path(path)
-    try: conf = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as e: raise ValueError(f"{path} is not TOML: {e}") from None
+    try:
+        conf = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as e:
+        raise ValueError(f"{path} is not TOML: {e}") from None
     about = conf.pop("about", "")
-    unknown, needed = [k for k in conf if k not in _KEYS], [k for k in ("methods", "datasets") if k not in conf]
-    if unknown: raise ValueError(f"{path}: unknown key {unknown[0]!r}. Known: about, {', '.join(_KEYS)}.")
-    if needed: raise ValueError(f"{path}: {needed[0]!r} is missing.")
-    if conf.get("scale") == "none": conf["scale"] = None
-    conf["out"] = path.parent/conf.get("out", f"{path.stem}.csv")
+    unknown, needed = (
+        [k for k in conf if k not in _KEYS],
+        [k for k in ("methods", "datasets") if k not in conf],
+    )
+    if unknown:
+        raise ValueError(
+            f"{path}: unknown key {unknown[0]!r}. Known: about, {', '.join(_KEYS)}."
+        )
+    if needed:
+        raise ValueError(f"{path}: {needed[0]!r} is missing.")
+    if conf.get("scale") == "none":
+        conf["scale"] = None
+    conf["out"] = path.parent / conf.get("out", f"{path.stem}.csv")
     return conf

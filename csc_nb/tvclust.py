@@ -24,177 +24,293 @@ from .graph import csr_adjacency
 
 # %% ../nbs/10_tvclust.ipynb #6c4c3667
 def polya_urn(
-    n:int, # number of points
-    alpha:float, # concentration: weight of a new cluster
-    rng:np.random.Generator, # source of randomness
-)->np.ndarray: # `(n,)` cluster of each point, in order of appearance
+    n: int,  # number of points
+    alpha: float,  # concentration: weight of a new cluster
+    rng: np.random.Generator,  # source of randomness
+) -> np.ndarray:  # `(n,)` cluster of each point, in order of appearance
     "Seat `n` points one after the other by the urn (2)."
     z, sizes = np.zeros(n, dtype=np.int64), []
     for i in range(n):
-        z[i] = k = rng.choice(len(sizes)+1, p=np.array(sizes+[alpha])/(i+alpha))
-        if k == len(sizes): sizes.append(0)
+        z[i] = k = rng.choice(len(sizes) + 1, p=np.array(sizes + [alpha]) / (i + alpha))
+        if k == len(sizes):
+            sizes.append(0)
         sizes[k] += 1
     return z
 
+
 def urn_log_prob(
-    z:np.ndarray, # `(n,)` labels; only the partition matters
-    alpha:float, # concentration
-)->float: # log-probability of the partition
+    z: np.ndarray,  # `(n,)` labels; only the partition matters
+    alpha: float,  # concentration
+) -> float:  # log-probability of the partition
     "Log-chance of a partition under the urn (2)."
     sizes = np.unique(z, return_counts=True)[1]
-    return len(sizes)*np.log(alpha) + gammaln(sizes).sum() + gammaln(alpha) - gammaln(alpha + len(z))
+    return (
+        len(sizes) * np.log(alpha)
+        + gammaln(sizes).sum()
+        + gammaln(alpha)
+        - gammaln(alpha + len(z))
+    )
 
 # %% ../nbs/10_tvclust.ipynb #a52420f1
 class KnownVariance(NamedTuple):
     "Spherical normal with known variance; prior `mu ~ N(m0, sigma2/kappa0)`."
-    m0:np.ndarray # `(d,)` prior mean
-    kappa0:float # prior weight, in observations
-    sigma2:float # variance inside a cluster
+
+    m0: np.ndarray  # `(d,)` prior mean
+    kappa0: float  # prior weight, in observations
+    sigma2: float  # variance inside a cluster
     code = 1
 
-    def T(self, X): return (X - self.m0)/self.sigma2
-    def h(self, X): return ((X - self.m0)**2).sum(1)/(2*self.sigma2) + X.shape[1]*np.log(2*np.pi*self.sigma2)/2
+    def T(self, X):
+        return (X - self.m0) / self.sigma2
+
+    def h(self, X):
+        return ((X - self.m0) ** 2).sum(1) / (2 * self.sigma2) + X.shape[1] * np.log(
+            2 * np.pi * self.sigma2
+        ) / 2
+
     @property
-    def tau0(self): return np.zeros(len(self.m0))
+    def tau0(self):
+        return np.zeros(len(self.m0))
+
     def log_m(self, tau, N):
-        v = self.sigma2/(self.kappa0 + N)
-        return (tau**2).sum(-1)*v/2 + tau.shape[-1]*np.log(2*np.pi*v)/2
+        v = self.sigma2 / (self.kappa0 + N)
+        return (tau**2).sum(-1) * v / 2 + tau.shape[-1] * np.log(2 * np.pi * v) / 2
+
     def expect(self, tau, N):
-        v = self.sigma2/(self.kappa0 + N); m = tau*v[:, None]
-        return m, -((m**2).sum(1) + len(self.m0)*v)/(2*self.sigma2)
+        v = self.sigma2 / (self.kappa0 + N)
+        m = tau * v[:, None]
+        return m, -((m**2).sum(1) + len(self.m0) * v) / (2 * self.sigma2)
+
 
 class DirichletMultinomial(NamedTuple):
     "Multinomial counts with a Dirichlet prior."
-    a:np.ndarray # `(d,)` prior pseudo-counts
+
+    a: np.ndarray  # `(d,)` prior pseudo-counts
     code = 2
 
-    def T(self, X): return X
-    def h(self, X): return gammaln(X + 1).sum(1) - gammaln(X.sum(1) + 1)
+    def T(self, X):
+        return X
+
+    def h(self, X):
+        return gammaln(X + 1).sum(1) - gammaln(X.sum(1) + 1)
+
     @property
-    def tau0(self): return np.asarray(self.a, dtype=float)
-    def log_m(self, tau, N): return gammaln(tau).sum(-1) - gammaln(tau.sum(-1)) + 0.*N
+    def tau0(self):
+        return np.asarray(self.a, dtype=float)
+
+    def log_m(self, tau, N):
+        return gammaln(tau).sum(-1) - gammaln(tau.sum(-1)) + 0.0 * N
+
     def expect(self, tau, N):
         return digamma(tau) - digamma(tau.sum(1, keepdims=True)), np.zeros(len(tau))
 
 # %% ../nbs/10_tvclust.ipynb #50aa3617
 class NormalWishart(NamedTuple):
     "Normal with unknown mean and covariance; Normal–inverse-Wishart prior."
-    m0:np.ndarray # `(d,)` prior mean
-    beta0:float # prior weight of the mean, in observations
-    S0:np.ndarray # `(d, d)` prior scatter
-    nu0:float # degrees of freedom, above d-1
+
+    m0: np.ndarray  # `(d,)` prior mean
+    beta0: float  # prior weight of the mean, in observations
+    S0: np.ndarray  # `(d, d)` prior scatter
+    nu0: float  # degrees of freedom, above d-1
     code = 0
 
     def T(self, X):
-        Y = X - self.m0; i, j = np.triu_indices(Y.shape[1])
-        return np.hstack([Y, Y[:, i]*Y[:, j]])
-    def h(self, X): return np.full(len(X), X.shape[1]*np.log(2*np.pi)/2)
+        Y = X - self.m0
+        i, j = np.triu_indices(Y.shape[1])
+        return np.hstack([Y, Y[:, i] * Y[:, j]])
+
+    def h(self, X):
+        return np.full(len(X), X.shape[1] * np.log(2 * np.pi) / 2)
+
     @property
-    def tau0(self): return np.concatenate([np.zeros(len(self.m0)), self.S0[np.triu_indices(len(self.m0))]])
+    def tau0(self):
+        return np.concatenate(
+            [np.zeros(len(self.m0)), self.S0[np.triu_indices(len(self.m0))]]
+        )
+
     def split(self, tau, N):
         "β, ν, mean (from `m0`) and scatter S of each block."
-        d = len(self.m0); i, j = np.triu_indices(d); S = np.empty(tau.shape[:-1] + (d, d))
+        d = len(self.m0)
+        i, j = np.triu_indices(d)
+        S = np.empty(tau.shape[:-1] + (d, d))
         S[..., i, j] = S[..., j, i] = tau[..., d:]
-        beta = self.beta0 + np.asarray(N, dtype=float); m = tau[..., :d]/beta[..., None]
-        return beta, self.nu0 + N, m, S - beta[..., None, None]*m[..., :, None]*m[..., None, :]
+        beta = self.beta0 + np.asarray(N, dtype=float)
+        m = tau[..., :d] / beta[..., None]
+        return (
+            beta,
+            self.nu0 + N,
+            m,
+            S - beta[..., None, None] * m[..., :, None] * m[..., None, :],
+        )
+
     def log_m(self, tau, N):
-        beta, nu, _, S = self.split(tau, N); d = len(self.m0)
-        return (multigammaln(nu/2, d) + nu*d*np.log(2)/2 - nu/2*np.linalg.slogdet(S)[1]
-                + d/2*np.log(2*np.pi/beta))
+        beta, nu, _, S = self.split(tau, N)
+        d = len(self.m0)
+        return (
+            multigammaln(nu / 2, d)
+            + nu * d * np.log(2) / 2
+            - nu / 2 * np.linalg.slogdet(S)[1]
+            + d / 2 * np.log(2 * np.pi / beta)
+        )
+
     def expect(self, tau, N):
-        beta, nu, m, S = self.split(tau, N); d = len(self.m0); i, j = np.triu_indices(d)
-        A = nu[:, None, None]*np.linalg.inv(S); b = (A @ m[..., None])[..., 0]
-        logdet = digamma((nu[:, None] - np.arange(d))/2).sum(1) + d*np.log(2) - np.linalg.slogdet(S)[1]
-        return np.hstack([b, -A[:, i, j]*np.where(i == j, .5, 1.)]), (logdet - d/beta - (b*m).sum(1))/2
+        beta, nu, m, S = self.split(tau, N)
+        d = len(self.m0)
+        i, j = np.triu_indices(d)
+        A = nu[:, None, None] * np.linalg.inv(S)
+        b = (A @ m[..., None])[..., 0]
+        logdet = (
+            digamma((nu[:, None] - np.arange(d)) / 2).sum(1)
+            + d * np.log(2)
+            - np.linalg.slogdet(S)[1]
+        )
+        return np.hstack([b, -A[:, i, j] * np.where(i == j, 0.5, 1.0)]), (
+            logdet - d / beta - (b * m).sum(1)
+        ) / 2
+
 
 def log_evidence(
-    family, # `KnownVariance`, `NormalWishart` or `DirichletMultinomial`
-    X:np.ndarray, # `(N, d)` the rows of one cluster
-)->float: # log p(x_1, …, x_N), parameters integrated out
+    family,  # `KnownVariance`, `NormalWishart` or `DirichletMultinomial`
+    X: np.ndarray,  # `(N, d)` the rows of one cluster
+) -> float:  # log p(x_1, …, x_N), parameters integrated out
     "Log-evidence of one cluster: a difference of `m`, from (7)."
     tau = family.tau0 + family.T(X).sum(0)
-    return family.log_m(tau, float(len(X))) - family.log_m(family.tau0, 0.) - family.h(X).sum()
+    return (
+        family.log_m(tau, float(len(X)))
+        - family.log_m(family.tau0, 0.0)
+        - family.h(X).sum()
+    )
 
 # %% ../nbs/10_tvclust.ipynb #c6848392
 class Links(NamedTuple):
     "Answers about pairs, and an index from each point to its answers."
-    n:int # number of points
-    a:np.ndarray # `(m,)` first ends
-    b:np.ndarray # `(m,)` second ends
-    f:np.ndarray # `(m,)` weight as a may-link
-    s:np.ndarray # `(m,)` weight as a may-not-link
-    indptr:np.ndarray # `(n+1,)` where the answers of a point start
-    nbr:np.ndarray # `(2m,)` the other end
-    edge:np.ndarray # `(2m,)` number of the answer
+
+    n: int  # number of points
+    a: np.ndarray  # `(m,)` first ends
+    b: np.ndarray  # `(m,)` second ends
+    f: np.ndarray  # `(m,)` weight as a may-link
+    s: np.ndarray  # `(m,)` weight as a may-not-link
+    indptr: np.ndarray  # `(n+1,)` where the answers of a point start
+    nbr: np.ndarray  # `(2m,)` the other end
+    edge: np.ndarray  # `(2m,)` number of the answer
+
 
 def make_links(
-    n:int, # number of points
-    a=(), # first ends
-    b=(), # second ends
-    value=(), # +1 may-link, -1 may-not-link, 0 no answer
-    weight=None, # weights, 1 if not given
-)->Links:
+    n: int,  # number of points
+    a=(),  # first ends
+    b=(),  # second ends
+    value=(),  # +1 may-link, -1 may-not-link, 0 no answer
+    weight=None,  # weights, 1 if not given
+) -> Links:
     "Pairs as `Links`; answers of value 0 say nothing and are dropped."
     a, b, value = (np.asarray(v, dtype=np.int64) for v in (a, b, value))
     weight = np.ones(len(a)) if weight is None else np.asarray(weight, dtype=float)
-    keep = (value != 0) & (a != b); a, b, value, weight = a[keep], b[keep], value[keep], weight[keep]
-    return Links(n, a, b, weight*(value > 0), weight*(value < 0), *csr_adjacency(n, a, b))
+    keep = (value != 0) & (a != b)
+    a, b, value, weight = a[keep], b[keep], value[keep], weight[keep]
+    return Links(
+        n, a, b, weight * (value > 0), weight * (value < 0), *csr_adjacency(n, a, b)
+    )
+
 
 def pair_counts(
-    H:np.ndarray, # `(m,)` chance that the two ends of each answer share a cluster
-    links:Links, # the answers
-)->np.ndarray: # may inside, may-not inside, may-not outside, may outside
+    H: np.ndarray,  # `(m,)` chance that the two ends of each answer share a cluster
+    links: Links,  # the answers
+) -> np.ndarray:  # may inside, may-not inside, may-not outside, may outside
     "The four counts that (8) depends on; each unordered pair once."
     f, s = links.f, links.s
-    return np.array([f @ H, s @ H, s @ (1-H), f @ (1-H)])
+    return np.array([f @ H, s @ H, s @ (1 - H), f @ (1 - H)])
 
 # %% ../nbs/10_tvclust.ipynb #5a7d5460
 class Noise(NamedTuple):
     "How far answers are trusted: given `p`, `q`, or Beta priors (`None` = learn)."
-    p:float=None # chance that a true pair is called "same"
-    q:float=None # chance that a false pair is called "different"
-    p_prior:tuple=(4., 1.) # Beta prior of p
-    q_prior:tuple=(4., 1.) # Beta prior of q
-    tied:bool=False # one rate for both, with the prior of p
+
+    p: float = None  # chance that a true pair is called "same"
+    q: float = None  # chance that a false pair is called "different"
+    p_prior: tuple = (4.0, 1.0)  # Beta prior of p
+    q_prior: tuple = (4.0, 1.0)  # Beta prior of q
+    tied: bool = False  # one rate for both, with the prior of p
 
     def rates(self, c):
         "For each rate: its value or None, its prior, and how many answers were right and wrong."
-        if self.tied: return [(self.p, self.p_prior, c[0]+c[2], c[1]+c[3])]
+        if self.tied:
+            return [(self.p, self.p_prior, c[0] + c[2], c[1] + c[3])]
         return [(self.p, self.p_prior, c[0], c[1]), (self.q, self.q_prior, c[2], c[3])]
-    def _both(self, per_rate): return per_rate*2 if self.tied else per_rate
+
+    def _both(self, per_rate):
+        return per_rate * 2 if self.tied else per_rate
+
 
 def _noise_log_evidence(self, c):
     "Log-chance of all answers given the partition; learned rates integrated out."
-    return sum(right*np.log(v) + wrong*np.log1p(-v) if v is not None else betaln(a+right, b+wrong) - betaln(a, b)
-               for v, (a, b), right, wrong in self.rates(c))
+    return sum(
+        right * np.log(v) + wrong * np.log1p(-v)
+        if v is not None
+        else betaln(a + right, b + wrong) - betaln(a, b)
+        for v, (a, b), right, wrong in self.rates(c)
+    )
+
 
 def _noise_expect(self, c):
     "E log p, E log(1-p), E log q, E log(1-q)."
-    return np.concatenate(self._both([np.log([v, 1-v]) if v is not None else digamma([a+right, b+wrong]) - digamma(a+b+right+wrong)
-                                      for v, (a, b), right, wrong in self.rates(c)]))
+    return np.concatenate(
+        self._both(
+            [
+                np.log([v, 1 - v])
+                if v is not None
+                else digamma([a + right, b + wrong]) - digamma(a + b + right + wrong)
+                for v, (a, b), right, wrong in self.rates(c)
+            ]
+        )
+    )
+
 
 def _noise_mean(self, c):
     "Posterior means of p and q."
-    return tuple(self._both([v if v is not None else (a+right)/(a+b+right+wrong) for v, (a, b), right, wrong in self.rates(c)]))
+    return tuple(
+        self._both(
+            [
+                v if v is not None else (a + right) / (a + b + right + wrong)
+                for v, (a, b), right, wrong in self.rates(c)
+            ]
+        )
+    )
+
 
 def _noise_sample(self, c, rng):
     "p and q from their Beta conditionals, and the log-density of the answers and the rates."
-    draw = [v if v is not None else rng.beta(a+right, b+wrong) for v, (a, b), right, wrong in self.rates(c)]
-    logp = sum(right*np.log(x) + wrong*np.log1p(-x) + (0. if v is not None else (a-1)*np.log(x) + (b-1)*np.log1p(-x) - betaln(a, b))
-               for x, (v, (a, b), right, wrong) in zip(draw, self.rates(c)))
+    draw = [
+        v if v is not None else rng.beta(a + right, b + wrong)
+        for v, (a, b), right, wrong in self.rates(c)
+    ]
+    logp = sum(
+        right * np.log(x)
+        + wrong * np.log1p(-x)
+        + (
+            0.0
+            if v is not None
+            else (a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - betaln(a, b)
+        )
+        for x, (v, (a, b), right, wrong) in zip(draw, self.rates(c))
+    )
     return *self._both(draw), logp
 
-Noise.log_evidence, Noise.expect, Noise.mean, Noise.sample = _noise_log_evidence, _noise_expect, _noise_mean, _noise_sample
+
+Noise.log_evidence, Noise.expect, Noise.mean, Noise.sample = (
+    _noise_log_evidence,
+    _noise_expect,
+    _noise_mean,
+    _noise_sample,
+)
 
 # %% ../nbs/10_tvclust.ipynb #f3254641
 def log_joint(
-    z:np.ndarray, # `(n,)` labels
-    X:np.ndarray, # `(n, d)` data
-    family, # density of a cluster
-    links:Links, # the answers
-    alpha:float, # concentration
-    noise:Noise, # trust in the answers; learned rates are integrated out
-)->float: # log p(z, X, E)
+    z: np.ndarray,  # `(n,)` labels
+    X: np.ndarray,  # `(n, d)` data
+    family,  # density of a cluster
+    links: Links,  # the answers
+    alpha: float,  # concentration
+    noise: Noise,  # trust in the answers; learned rates are integrated out
+) -> float:  # log p(z, X, E)
     "Joint log-probability of partition, data and answers: (2), (7), (8)."
     blocks = sum(log_evidence(family, X[z == k]) for k in np.unique(z))
     same = (z[links.a] == z[links.b]).astype(float)
@@ -202,35 +318,42 @@ def log_joint(
 
 # %% ../nbs/10_tvclust.ipynb #419f95dc
 def friends_strangers(
-    i:int, # a point
-    z:np.ndarray, # `(n,)` labels 0..K-1
-    links:Links, # the answers
-    K:int, # number of clusters
-)->tuple: # friends and strangers of `i` in each cluster
+    i: int,  # a point
+    z: np.ndarray,  # `(n,)` labels 0..K-1
+    links: Links,  # the answers
+    K: int,  # number of clusters
+) -> tuple:  # friends and strangers of `i` in each cluster
     "Friends and strangers at each table, eq. (12)."
-    e = slice(links.indptr[i], links.indptr[i+1])
+    e = slice(links.indptr[i], links.indptr[i + 1])
     at, answer = z[links.nbr[e]], links.edge[e]
     return np.bincount(at, links.f[answer], K), np.bincount(at, links.s[answer], K)
 
+
 def conditional(
-    i:int, # the point to seat
-    z:np.ndarray, # `(n,)` labels 0..K-1
-    X:np.ndarray, # `(n, d)` data
-    family, # density of a cluster
-    links:Links, # the answers
-    alpha:float, # concentration
-    p:float, # sensitivity of the answers
-    q:float, # specificity
-)->np.ndarray: # `(K+1,)` probability of each cluster, last of a new one
+    i: int,  # the point to seat
+    z: np.ndarray,  # `(n,)` labels 0..K-1
+    X: np.ndarray,  # `(n, d)` data
+    family,  # density of a cluster
+    links: Links,  # the answers
+    alpha: float,  # concentration
+    p: float,  # sensitivity of the answers
+    q: float,  # specificity
+) -> np.ndarray:  # `(K+1,)` probability of each cluster, last of a new one
     "Full conditional of one label, eq. (13), formula version."
-    K = z.max() + 1; others = np.arange(len(z)) != i
+    K = z.max() + 1
+    others = np.arange(len(z)) != i
     f, s = friends_strangers(i, z, links, K)
-    w = np.full(K+1, -np.inf)
+    w = np.full(K + 1, -np.inf)
     for k in range(K):
         mates = X[others & (z == k)]
-        if len(mates): w[k] = np.log(len(mates)) + log_evidence(family, np.vstack([mates, X[i:i+1]])) - log_evidence(family, mates)
-    w[:K] += f*np.log(p/(1-q)) + s*np.log((1-p)/q)
-    w[K] = np.log(alpha) + log_evidence(family, X[i:i+1])
+        if len(mates):
+            w[k] = (
+                np.log(len(mates))
+                + log_evidence(family, np.vstack([mates, X[i : i + 1]]))
+                - log_evidence(family, mates)
+            )
+    w[:K] += f * np.log(p / (1 - q)) + s * np.log((1 - p) / q)
+    w[K] = np.log(alpha) + log_evidence(family, X[i : i + 1])
     return np.exp(w - np.logaddexp.reduce(w))
 
 # %% ../nbs/10_tvclust.ipynb #93dd790e
@@ -240,126 +363,189 @@ def _chol_rank1(L, v, sign):
     d = len(v)
     for j in range(d):
         ljj = L[j, j]
-        r = math.sqrt(max(ljj*ljj + sign*v[j]*v[j], 1e-14*ljj*ljj))
-        c, s = r/ljj, v[j]/ljj
+        r = math.sqrt(max(ljj * ljj + sign * v[j] * v[j], 1e-14 * ljj * ljj))
+        c, s = r / ljj, v[j] / ljj
         L[j, j] = r
-        for i in range(j+1, d):
-            L[i, j] = (L[i, j] + sign*s*v[i])/c
-            v[i] = c*v[i] - s*L[i, j]
+        for i in range(j + 1, d):
+            L[i, j] = (L[i, j] + sign * s * v[i]) / c
+            v[i] = c * v[i] - s * L[i, j]
+
 
 @njit(cache=True)
 def _move(code, x, sign, N, M, L, w0):
     "Put row `x` into a block of `N` rows (sign +1) or take it out (-1)."
     if code == 0:
-        b = w0 + N; v = x - M
-        M += sign*v/(b + sign)
-        v *= math.sqrt(b/(b + sign))
+        b = w0 + N
+        v = x - M
+        M += sign * v / (b + sign)
+        v *= math.sqrt(b / (b + sign))
         _chol_rank1(L, v, sign)
-    else: M += sign*x
+    else:
+        M += sign * x
 
 # %% ../nbs/10_tvclust.ipynb #8abfa1df
 @njit(cache=True)
 def _log_pred(code, x, N, M, L, w0, nu0, s2):
     "Log-predictive of row `x` in a block, up to terms common to all blocks (`M`: mean, or sum, or counts)."
-    d, out = len(x), 0.
-    if code == 0:                                  # Student's t
-        b, nu, quad = w0 + N, nu0 + N, 0.
+    d, out = len(x), 0.0
+    if code == 0:  # Student's t
+        b, nu, quad = w0 + N, nu0 + N, 0.0
         v = np.empty(d)
         for i in range(d):
             t = x[i] - M[i]
-            for j in range(i): t -= L[i, j]*v[j]
-            v[i] = t/L[i, i]; quad += v[i]*v[i]; out -= math.log(L[i, i])
-        return out + math.lgamma((nu+1)/2) - math.lgamma((nu-d+1)/2) + d/2*math.log(b/(b+1)) - (nu+1)/2*math.log1p(quad*b/(b+1))
-    if code == 1:                                  # normal with the mean integrated out
-        v = s2*(1 + 1/(w0+N))
-        for i in range(d): out -= (x[i] - M[i]/(w0+N))**2
-        return out/(2*v) - d/2*math.log(v)
-    A, c = 0., 0.                                  # Dirichlet–multinomial
+            for j in range(i):
+                t -= L[i, j] * v[j]
+            v[i] = t / L[i, i]
+            quad += v[i] * v[i]
+            out -= math.log(L[i, i])
+        return (
+            out
+            + math.lgamma((nu + 1) / 2)
+            - math.lgamma((nu - d + 1) / 2)
+            + d / 2 * math.log(b / (b + 1))
+            - (nu + 1) / 2 * math.log1p(quad * b / (b + 1))
+        )
+    if code == 1:  # normal with the mean integrated out
+        v = s2 * (1 + 1 / (w0 + N))
+        for i in range(d):
+            out -= (x[i] - M[i] / (w0 + N)) ** 2
+        return out / (2 * v) - d / 2 * math.log(v)
+    A, c = 0.0, 0.0  # Dirichlet–multinomial
     for i in range(d):
-        A += M[i]; c += x[i]
-        if x[i] > 0: out += math.lgamma(M[i]+x[i]) - math.lgamma(M[i])
-    return out + math.lgamma(A) - math.lgamma(A+c)
+        A += M[i]
+        c += x[i]
+        if x[i] > 0:
+            out += math.lgamma(M[i] + x[i]) - math.lgamma(M[i])
+    return out + math.lgamma(A) - math.lgamma(A + c)
 
 # %% ../nbs/10_tvclust.ipynb #16835949
 @njit(cache=True)
-def _gibbs_sweep(code, Y, z, order, start, u, N, M, L, w0, nu0, s2, indptr, nbr, gain, log_alpha):
+def _gibbs_sweep(
+    code, Y, z, order, start, u, N, M, L, w0, nu0, s2, indptr, nbr, gain, log_alpha
+):
     "Reseat the points of `order` from `start` by eq. (13); block 0 is the empty table. Stops early when blocks run out."
-    cap = len(N); lw, link = np.empty(cap), np.zeros(cap)
+    cap = len(N)
+    lw, link = np.empty(cap), np.zeros(cap)
     for t in range(start, len(order)):
-        if N[1:].min() > .5: return t              # no free block left: the caller makes room
-        i = order[t]; k = z[i]
-        if k > 0: _move(code, Y[i], -1., N[k], M[k], L[k], w0); N[k] -= 1; z[i] = 0
-        for e in range(indptr[i], indptr[i+1]): link[z[nbr[e]]] += gain[e]
+        if N[1:].min() > 0.5:
+            return t  # no free block left: the caller makes room
+        i = order[t]
+        k = z[i]
+        if k > 0:
+            _move(code, Y[i], -1.0, N[k], M[k], L[k], w0)
+            N[k] -= 1
+            z[i] = 0
+        for e in range(indptr[i], indptr[i + 1]):
+            link[z[nbr[e]]] += gain[e]
         top = -np.inf
         for k in range(cap):
-            if k == 0: lw[k] = log_alpha + _log_pred(code, Y[i], 0., M[0], L[0], w0, nu0, s2)
-            elif N[k] > .5: lw[k] = math.log(N[k]) + link[k] + _log_pred(code, Y[i], N[k], M[k], L[k], w0, nu0, s2)
-            else: lw[k] = -np.inf
+            if k == 0:
+                lw[k] = log_alpha + _log_pred(code, Y[i], 0.0, M[0], L[0], w0, nu0, s2)
+            elif N[k] > 0.5:
+                lw[k] = (
+                    math.log(N[k])
+                    + link[k]
+                    + _log_pred(code, Y[i], N[k], M[k], L[k], w0, nu0, s2)
+                )
+            else:
+                lw[k] = -np.inf
             top = max(top, lw[k])
-        for e in range(indptr[i], indptr[i+1]): link[z[nbr[e]]] = 0.
-        total = 0.
-        for k in range(cap): lw[k] = math.exp(lw[k]-top); total += lw[k]
-        r = u[i]*total; k = 0
-        while k < cap-1 and r >= lw[k]: r -= lw[k]; k += 1
-        if k == 0 or N[k] < .5:                    # a new cluster: copy the empty table into a free block
+        for e in range(indptr[i], indptr[i + 1]):
+            link[z[nbr[e]]] = 0.0
+        total = 0.0
+        for k in range(cap):
+            lw[k] = math.exp(lw[k] - top)
+            total += lw[k]
+        r = u[i] * total
+        k = 0
+        while k < cap - 1 and r >= lw[k]:
+            r -= lw[k]
+            k += 1
+        if k == 0 or N[k] < 0.5:  # a new cluster: copy the empty table into a free block
             k = 1
-            while N[k] > .5: k += 1
-            M[k] = M[0]; L[k] = L[0]; N[k] = 0.
-        _move(code, Y[i], 1., N[k], M[k], L[k], w0); N[k] += 1; z[i] = k
+            while N[k] > 0.5:
+                k += 1
+            M[k] = M[0]
+            L[k] = L[0]
+            N[k] = 0.0
+        _move(code, Y[i], 1.0, N[k], M[k], L[k], w0)
+        N[k] += 1
+        z[i] = k
     return len(order)
 
 # %% ../nbs/10_tvclust.ipynb #6d128321
 def _chunks(n, width, size=2_000_000):
-    step = max(64, size//max(width, 1))
-    return [slice(s, min(s+step, n)) for s in range(0, n, step)]
+    step = max(64, size // max(width, 1))
+    return [slice(s, min(s + step, n)) for s in range(0, n, step)]
+
 
 def block_stats(
-    family, # density of a cluster
-    X:np.ndarray, # `(n, d)` data
-    R:np.ndarray, # `(n,)` labels 0..K-1 or `(n, K)` responsibilities
-    K:int=None, # number of clusters, for labels
-)->tuple: # `(K, D)` natural parameters τ₀ + ΣT(x), and `(K,)` sizes
+    family,  # density of a cluster
+    X: np.ndarray,  # `(n, d)` data
+    R: np.ndarray,  # `(n,)` labels 0..K-1 or `(n, K)` responsibilities
+    K: int = None,  # number of clusters, for labels
+) -> tuple:  # `(K, D)` natural parameters τ₀ + ΣT(x), and `(K,)` sizes
     "Posterior parameters of every cluster, from (7)."
-    hard = R.ndim == 1; n = len(X); K = (R.max()+1 if K is None else K) if hard else R.shape[1]
+    hard = R.ndim == 1
+    n = len(X)
+    K = (R.max() + 1 if K is None else K) if hard else R.shape[1]
     tau, N = np.tile(family.tau0, (K, 1)), np.zeros(K)
     for rows in _chunks(n, tau.shape[1]):
-        T = family.T(X[rows]); m = len(T)
-        W = sparse.csr_array((np.ones(m), (R[rows], np.arange(m))), (K, m)) if hard else R[rows].T
-        tau += W @ T; N += W.sum(1)
+        T = family.T(X[rows])
+        m = len(T)
+        W = (
+            sparse.csr_array((np.ones(m), (R[rows], np.arange(m))), (K, m))
+            if hard
+            else R[rows].T
+        )
+        tau += W @ T
+        N += W.sum(1)
     return tau, N
+
 
 def _kernel_blocks(family, tau, N, room):
     "Statistics as the kernel wants them: block 0 is the empty table, then the clusters, then free blocks."
-    tau, N = np.vstack([family.tau0, tau]), np.r_[0., N]
+    tau, N = np.vstack([family.tau0, tau]), np.r_[0.0, N]
     K, d = len(N), len(family.tau0 if family.code == 2 else family.m0)
-    M, L = np.zeros((K+room, d)), np.zeros((K+room, d, d) if family.code == 0 else (K+room, 1, 1))
-    if family.code == 0: _, _, M[:K], S = family.split(tau, N); L[:K] = np.linalg.cholesky(S)
-    else: M[:K] = tau*(family.sigma2 if family.code == 1 else 1.)
+    M, L = (
+        np.zeros((K + room, d)),
+        np.zeros((K + room, d, d) if family.code == 0 else (K + room, 1, 1)),
+    )
+    if family.code == 0:
+        _, _, M[:K], S = family.split(tau, N)
+        L[:K] = np.linalg.cholesky(S)
+    else:
+        M[:K] = tau * (family.sigma2 if family.code == 1 else 1.0)
     return np.r_[N, np.zeros(room)], M, L
 
+
 def _kernel_prior(family):
-    if family.code == 0: return float(family.beta0), float(family.nu0), 1.
-    if family.code == 1: return float(family.kappa0), 0., float(family.sigma2)
-    return 0., 0., 1.
+    if family.code == 0:
+        return float(family.beta0), float(family.nu0), 1.0
+    if family.code == 1:
+        return float(family.kappa0), 0.0, float(family.sigma2)
+    return 0.0, 0.0, 1.0
 
 # %% ../nbs/10_tvclust.ipynb #42610297
 class GibbsState(NamedTuple):
     "Where the sampler is."
-    z:np.ndarray # `(n,)` labels 0..K-1
-    p:float # sensitivity of the answers
-    q:float # specificity
-    K:int # number of clusters
-    log_joint:float # log p(z, X, E, p, q)
+
+    z: np.ndarray  # `(n,)` labels 0..K-1
+    p: float  # sensitivity of the answers
+    q: float  # specificity
+    K: int  # number of clusters
+    log_joint: float  # log p(z, X, E, p, q)
+
 
 def gibbs_init(
-    X:np.ndarray, # `(n, d)` data
-    family, # density of a cluster
-    links:Links, # the answers
-    alpha:float, # concentration
-    noise:Noise, # trust in the answers
-    rng:np.random.Generator, # source of randomness
-    z:np.ndarray=None, # start labels; default: seat the points one after the other
-)->GibbsState:
+    X: np.ndarray,  # `(n, d)` data
+    family,  # density of a cluster
+    links: Links,  # the answers
+    alpha: float,  # concentration
+    noise: Noise,  # trust in the answers
+    rng: np.random.Generator,  # source of randomness
+    z: np.ndarray = None,  # start labels; default: seat the points one after the other
+) -> GibbsState:
     "Start of the sampler."
     p, q = noise.mean(np.zeros(4))
     z = np.full(len(X), -1) if z is None else np.unique(z, return_inverse=True)[1]
@@ -367,408 +553,651 @@ def gibbs_init(
 
 # %% ../nbs/10_tvclust.ipynb #87d4efd0
 def gibbs_step(
-    state:GibbsState, # where the sampler is
-    X:np.ndarray, # `(n, d)` data
-    family, # density of a cluster
-    links:Links, # the answers
-    alpha:float, # concentration
-    noise:Noise, # trust in the answers
-    rng:np.random.Generator, # source of randomness
-)->GibbsState:
+    state: GibbsState,  # where the sampler is
+    X: np.ndarray,  # `(n, d)` data
+    family,  # density of a cluster
+    links: Links,  # the answers
+    alpha: float,  # concentration
+    noise: Noise,  # trust in the answers
+    rng: np.random.Generator,  # source of randomness
+) -> GibbsState:
     "One sweep of (13) over all points, then p and q from their Beta conditionals."
     z, p, q = state.z + 1, state.p, state.q
-    gain = (links.f*np.log(p/(1-q)) - links.s*np.log(q/(1-p)))[links.edge]
+    gain = (links.f * np.log(p / (1 - q)) - links.s * np.log(q / (1 - p)))[links.edge]
     Y = np.ascontiguousarray(X if family.code == 2 else X - family.m0)
     order, u, t, room = rng.permutation(len(X)), rng.random(len(X)), 0, 8
     while t < len(X):
         seen = z > 0
-        tau, N = block_stats(family, X[seen], z[seen]-1, max(z.max(), 0))
-        t = _gibbs_sweep(family.code, Y, z, order, t, u, *_kernel_blocks(family, tau, N, room), *_kernel_prior(family),
-                         links.indptr, links.nbr, gain, np.log(alpha))
+        tau, N = block_stats(family, X[seen], z[seen] - 1, max(z.max(), 0))
+        t = _gibbs_sweep(
+            family.code,
+            Y,
+            z,
+            order,
+            t,
+            u,
+            *_kernel_blocks(family, tau, N, room),
+            *_kernel_prior(family),
+            links.indptr,
+            links.nbr,
+            gain,
+            np.log(alpha),
+        )
         room *= 2
     z = np.unique(z, return_inverse=True)[1]
     return _gibbs_finish(z, X, family, links, alpha, noise, rng)
+
 
 def _gibbs_finish(z, X, family, links, alpha, noise, rng):
     counts = pair_counts((z[links.a] == z[links.b]).astype(float), links)
     p, q, answers = noise.sample(counts, rng)
     tau, N = block_stats(family, X, z)
-    blocks = (family.log_m(tau, N) - family.log_m(family.tau0, 0.)).sum() - family.h(X).sum()
+    blocks = (family.log_m(tau, N) - family.log_m(family.tau0, 0.0)).sum() - family.h(
+        X
+    ).sum()
     return GibbsState(z, p, q, len(N), urn_log_prob(z, alpha) + blocks + answers)
 
 # %% ../nbs/10_tvclust.ipynb #22812468
 @njit(cache=True)
 def _self_terms(z, vi):
-    c = np.bincount(z).astype(np.float64); out = 0.
+    c = np.bincount(z).astype(np.float64)
+    out = 0.0
     for v in c:
-        if v > 0: out += v*math.log(v) if vi else v*v
+        if v > 0:
+            out += v * math.log(v) if vi else v * v
     return out
+
 
 @njit(cache=True)
 def _draw_losses(Z, vi):
     "Mean distance of each draw (row of `Z`) to all draws."
-    S, n = Z.shape; own = np.array([_self_terms(Z[s], vi) for s in range(S)]); loss = np.zeros(S)
+    S, n = Z.shape
+    own = np.array([_self_terms(Z[s], vi) for s in range(S)])
+    loss = np.zeros(S)
     for s in range(S):
         for t in range(s):
             K = Z[t].max() + 1
-            both = own[s] + own[t] - 2*_self_terms(Z[s]*K + Z[t], vi)
-            loss[s] += both/S; loss[t] += both/S
+            both = own[s] + own[t] - 2 * _self_terms(Z[s] * K + Z[t], vi)
+            loss[s] += both / S
+            loss[t] += both / S
     return loss
 
+
 def point_estimate(
-    draws:np.ndarray, # `(S, n)` label vectors
-    loss:str="vi", # "vi" (variation of information) or "binder" (least squares)
-)->tuple: # labels of the best draw, and the mean loss of every draw
+    draws: np.ndarray,  # `(S, n)` label vectors
+    loss: str = "vi",  # "vi" (variation of information) or "binder" (least squares)
+) -> tuple:  # labels of the best draw, and the mean loss of every draw
     "The draw with the least average distance to all draws."
-    if loss not in ("vi", "binder"): raise ValueError(f"loss must be 'vi' or 'binder'; got {loss!r}.")
+    if loss not in ("vi", "binder"):
+        raise ValueError(f"loss must be 'vi' or 'binder'; got {loss!r}.")
     Z = np.ascontiguousarray(draws, dtype=np.int64)
-    losses = _draw_losses(Z, loss == "vi")/(Z.shape[1] if loss == "vi" else 1)
+    losses = _draw_losses(Z, loss == "vi") / (Z.shape[1] if loss == "vi" else 1)
     return Z[np.argmin(losses)], losses
 
 # %% ../nbs/10_tvclust.ipynb #18c86aa4
 def stick_logs(
-    N:np.ndarray, # `(K,)` soft sizes
-    alpha:float, # concentration
-    full:bool, # is the last stick the rest (v = 1)?
-)->tuple: # `(K,)` E log π, and the log-evidence of the sizes
+    N: np.ndarray,  # `(K,)` soft sizes
+    alpha: float,  # concentration
+    full: bool,  # is the last stick the rest (v = 1)?
+) -> tuple:  # `(K,)` E log π, and the log-evidence of the sizes
     "Expected log-weights of the sticks, and their part of the bound."
     a, b = 1 + N, alpha + N[::-1].cumsum()[::-1] - N
-    if full: a, b = a[:-1], b[:-1]
-    Ev, E1v = digamma(a) - digamma(a+b), digamma(b) - digamma(a+b)
-    if full: Ev, E1v = np.r_[Ev, 0.], np.r_[E1v, 0.]
-    return Ev + np.r_[0., E1v.cumsum()[:-1]], (betaln(a, b) - betaln(1, alpha)).sum()
+    if full:
+        a, b = a[:-1], b[:-1]
+    Ev, E1v = digamma(a) - digamma(a + b), digamma(b) - digamma(a + b)
+    if full:
+        Ev, E1v = np.r_[Ev, 0.0], np.r_[E1v, 0.0]
+    return Ev + np.r_[0.0, E1v.cumsum()[:-1]], (betaln(a, b) - betaln(1, alpha)).sum()
 
 # %% ../nbs/10_tvclust.ipynb #229221e2
 class VBState(NamedTuple):
     "Responsibilities and the statistics that determine every other factor."
-    R:np.ndarray # `(n, K)` responsibilities
-    tau:np.ndarray # `(K, D)` parameters of the clusters
-    N:np.ndarray # `(K,)` soft sizes
-    counts:np.ndarray # four soft pair counts
-    elbo:float # the bound
+
+    R: np.ndarray  # `(n, K)` responsibilities
+    tau: np.ndarray  # `(K, D)` parameters of the clusters
+    N: np.ndarray  # `(K,)` soft sizes
+    counts: np.ndarray  # four soft pair counts
+    elbo: float  # the bound
+
 
 class VBModel(NamedTuple):
     "What the updates need besides the state."
-    X:np.ndarray # `(n, d)` data
-    family:NamedTuple # density of a cluster
-    links:Links # the answers
-    alpha:float # concentration
-    noise:Noise # trust in the answers
-    T:int # truncation: at most this many clusters
-    h:float # Σ h(x), a constant of the data
+
+    X: np.ndarray  # `(n, d)` data
+    family: NamedTuple  # density of a cluster
+    links: Links  # the answers
+    alpha: float  # concentration
+    noise: Noise  # trust in the answers
+    T: int  # truncation: at most this many clusters
+    h: float  # Σ h(x), a constant of the data
+
 
 def _bound(tau, N, counts, entropy, m):
-    blocks = (m.family.log_m(tau, N) - m.family.log_m(m.family.tau0, 0.)).sum()
-    return stick_logs(N, m.alpha, len(N) == m.T)[1] + blocks - m.h + m.noise.log_evidence(counts) + entropy
+    blocks = (m.family.log_m(tau, N) - m.family.log_m(m.family.tau0, 0.0)).sum()
+    return (
+        stick_logs(N, m.alpha, len(N) == m.T)[1]
+        + blocks
+        - m.h
+        + m.noise.log_evidence(counts)
+        + entropy
+    )
+
 
 @njit(cache=True)
 def _overlap(R, a, b):
     "Chance Σ_k r_ik r_jk that the ends of each answer share a cluster."
     H = np.zeros(len(a))
     for e in range(len(a)):
-        for k in range(R.shape[1]): H[e] += R[a[e], k]*R[b[e], k]
+        for k in range(R.shape[1]):
+            H[e] += R[a[e], k] * R[b[e], k]
     return H
 
+
 def vb_state(
-    R:np.ndarray, # `(n, K)` responsibilities
-    m:VBModel, # the model
-)->VBState:
+    R: np.ndarray,  # `(n, K)` responsibilities
+    m: VBModel,  # the model
+) -> VBState:
     "All other factors at their optimum for `R`, and the bound."
-    tau, N = block_stats(m.family, m.X, R); counts = pair_counts(_overlap(R, m.links.a, m.links.b), m.links)
+    tau, N = block_stats(m.family, m.X, R)
+    counts = pair_counts(_overlap(R, m.links.a, m.links.b), m.links)
     return VBState(R, tau, N, counts, _bound(tau, N, counts, -xlogy(R, R).sum(), m))
 
 # %% ../nbs/10_tvclust.ipynb #02fd02ae
 @njit(cache=True)
 def _update_linked(Q, R, rows, indptr, nbr, M):
     "Sequential update of the rows in `rows`; `Q[t]` holds the part of log r without links."
-    K = R.shape[1]; lw = np.empty(K)
+    K = R.shape[1]
+    lw = np.empty(K)
     for t in range(len(rows)):
-        i = rows[t]; lw[:] = Q[t]
-        for e in range(indptr[i], indptr[i+1]):
-            for k in range(K): lw[k] += M[e]*R[nbr[e], k]
-        top, total = lw.max(), 0.
-        for k in range(K): lw[k] = math.exp(max(lw[k]-top, -69.)); total += lw[k]     # 1e-30: tinier numbers are slow
-        for k in range(K): R[i, k] = lw[k]/total
+        i = rows[t]
+        lw[:] = Q[t]
+        for e in range(indptr[i], indptr[i + 1]):
+            for k in range(K):
+                lw[k] += M[e] * R[nbr[e], k]
+        top, total = lw.max(), 0.0
+        for k in range(K):
+            lw[k] = math.exp(max(lw[k] - top, -69.0))
+            total += lw[k]  # 1e-30: tinier numbers are slow
+        for k in range(K):
+            R[i, k] = lw[k] / total
+
 
 def _softmax(Q):
-    Q = np.exp(np.maximum(Q - Q.max(1, keepdims=True), -69.))
-    return Q/Q.sum(1, keepdims=True)
+    Q = np.exp(np.maximum(Q - Q.max(1, keepdims=True), -69.0))
+    return Q / Q.sum(1, keepdims=True)
+
 
 def _link_gain(links, noise, counts):
     lp, l1p, lq, l1q = noise.expect(counts)
-    return (links.f*(lp - l1q) - links.s*(lq - l1p))[links.edge]
+    return (links.f * (lp - l1q) - links.s * (lq - l1p))[links.edge]
+
 
 def _local(R, batch, tau, N, counts, m):
     "Update the rows of `batch` in place, the other factors fixed; yields rows, T(x), and what `R` was."
-    eta, c = m.family.expect(tau, N); c = c + stick_logs(N, m.alpha, len(N) == m.T)[0]
+    eta, c = m.family.expect(tau, N)
+    c = c + stick_logs(N, m.alpha, len(N) == m.T)[0]
     gain, deg = _link_gain(m.links, m.noise, counts), np.diff(m.links.indptr)
     for chunk in _chunks(len(batch), tau.shape[1]):
-        rows = batch[chunk]; T = m.family.T(m.X[rows]); Q = T @ eta.T + c; old, linked = R[rows], deg[rows] > 0
+        rows = batch[chunk]
+        T = m.family.T(m.X[rows])
+        Q = T @ eta.T + c
+        old, linked = R[rows], deg[rows] > 0
         R[rows[~linked]] = _softmax(Q[~linked])
         _update_linked(Q[linked], R, rows[linked], m.links.indptr, m.links.nbr, gain)
         yield rows, T, old
 
 # %% ../nbs/10_tvclust.ipynb #ea4821ea
 def vb_pass(
-    state:VBState, # where we are; its `R` is updated in place
-    m:VBModel, # the model
-    batches:list=None, # row numbers of each mini-batch; default one batch of all rows
-)->VBState:
+    state: VBState,  # where we are; its `R` is updated in place
+    m: VBModel,  # the model
+    batches: list = None,  # row numbers of each mini-batch; default one batch of all rows
+) -> VBState:
     "One pass over the rows; the bound never falls."
     R, tau, N, counts = state.R, state.tau.copy(), state.N.copy(), state.counts
     for batch in batches or [np.arange(len(R))]:
         for rows, T, old in _local(R, batch, tau, N, counts, m):
             change = R[rows] - old
-            tau += change.T @ T; N += change.sum(0)
-        N = np.maximum(N, 0.); counts = pair_counts(_overlap(R, m.links.a, m.links.b), m.links)
+            tau += change.T @ T
+            N += change.sum(0)
+        N = np.maximum(N, 0.0)
+        counts = pair_counts(_overlap(R, m.links.a, m.links.b), m.links)
     entropy = -sum(xlogy(R[c], R[c]).sum() for c in _chunks(len(R), R.shape[1]))
     return VBState(R, tau, N, counts, _bound(tau, N, counts, entropy, m))
 
 # %% ../nbs/10_tvclust.ipynb #5b0c4a02
 def svb_step(
-    state:VBState, # where we are; the batch's rows of `R` are updated in place
-    m:VBModel, # the model
-    batch:np.ndarray, # row numbers
-    rho:float, # length of the step; 1 with all rows is `vb_pass`
-)->VBState: # its `elbo` is a noisy estimate
+    state: VBState,  # where we are; the batch's rows of `R` are updated in place
+    m: VBModel,  # the model
+    batch: np.ndarray,  # row numbers
+    rho: float,  # length of the step; 1 with all rows is `vb_pass`
+) -> VBState:  # its `elbo` is a noisy estimate
     "One stochastic natural-gradient step."
-    R, L, up, inside = state.R, m.links, len(state.R)/len(batch), np.zeros(len(state.R))
-    tau, N, entropy, h = np.tile(m.family.tau0, (R.shape[1], 1)), np.zeros(R.shape[1]), 0., 0.
+    R, L, up, inside = state.R, m.links, len(state.R) / len(batch), np.zeros(len(state.R))
+    tau, N, entropy, h = (
+        np.tile(m.family.tau0, (R.shape[1], 1)),
+        np.zeros(R.shape[1]),
+        0.0,
+        0.0,
+    )
     for rows, T, _ in _local(R, batch, state.tau, state.N, state.counts, m):
-        tau += up*R[rows].T @ T; N += up*R[rows].sum(0)
-        entropy -= up*xlogy(R[rows], R[rows]).sum(); h += up*m.family.h(m.X[rows]).sum(); inside[rows] = up/2
-    w = inside[L.a] + inside[L.b]; e = np.flatnonzero(w)
-    counts = pair_counts(_overlap(R, L.a[e], L.b[e]), L._replace(f=(w*L.f)[e], s=(w*L.s)[e]))
-    new = [(1-rho)*a + rho*b for a, b in ((state.tau, tau), (state.N, N), (state.counts, counts))]
-    eta, c = m.family.expect(*new[:2]); c = c + stick_logs(new[1], m.alpha, len(N) == m.T)[0]
-    slope = (eta*(tau - new[0])).sum() + c @ (N - new[1]) + m.noise.expect(new[2]) @ (counts - new[2])
+        tau += up * R[rows].T @ T
+        N += up * R[rows].sum(0)
+        entropy -= up * xlogy(R[rows], R[rows]).sum()
+        h += up * m.family.h(m.X[rows]).sum()
+        inside[rows] = up / 2
+    w = inside[L.a] + inside[L.b]
+    e = np.flatnonzero(w)
+    counts = pair_counts(
+        _overlap(R, L.a[e], L.b[e]), L._replace(f=(w * L.f)[e], s=(w * L.s)[e])
+    )
+    new = [
+        (1 - rho) * a + rho * b
+        for a, b in ((state.tau, tau), (state.N, N), (state.counts, counts))
+    ]
+    eta, c = m.family.expect(*new[:2])
+    c = c + stick_logs(new[1], m.alpha, len(N) == m.T)[0]
+    slope = (
+        (eta * (tau - new[0])).sum()
+        + c @ (N - new[1])
+        + m.noise.expect(new[2]) @ (counts - new[2])
+    )
     return VBState(R, *new, _bound(*new, entropy, m._replace(h=h)) + slope)
 
+
 def svb_run(
-    s:VBState, m:VBModel, rng:np.random.RandomState, # start, model, source of randomness
-    batch_size:int=10_000, # rows per step
-    max_epochs:int=20, # visits of all rows at most
-    tol:float=1e-5, # stop when the mean bound of an epoch gains less than this per row
-    forgetting:float=.7, # κ: step t has length (t+10)^-κ
-)->tuple: # state, noisy bound after every step
+    s: VBState,
+    m: VBModel,
+    rng: np.random.RandomState,  # start, model, source of randomness
+    batch_size: int = 10_000,  # rows per step
+    max_epochs: int = 20,  # visits of all rows at most
+    tol: float = 1e-5,  # stop when the mean bound of an epoch gains less than this per row
+    forgetting: float = 0.7,  # κ: step t has length (t+10)^-κ
+) -> tuple:  # state, noisy bound after every step
     "Stochastic steps over shuffled batches, until the bound of an epoch no longer rises."
     path, means, t = [s.elbo], [-np.inf], 0
     while len(means) <= max_epochs:
-        for batch in np.array_split(rng.permutation(len(m.X)), -(-len(m.X)//batch_size)):
-            s = svb_step(s, m, np.sort(batch), (t + 10.)**-forgetting); path.append(s.elbo); t += 1
-        means.append(np.mean(path[-len(m.X)//batch_size:]))
-        if means[-1] - means[-2] < tol*len(m.X): break
+        for batch in np.array_split(rng.permutation(len(m.X)), -(-len(m.X) // batch_size)):
+            s = svb_step(s, m, np.sort(batch), (t + 10.0) ** -forgetting)
+            path.append(s.elbo)
+            t += 1
+        means.append(np.mean(path[-len(m.X) // batch_size :]))
+        if means[-1] - means[-2] < tol * len(m.X):
+            break
     return s, np.array(path)
 
 # %% ../nbs/10_tvclust.ipynb #34cf3ddf
 def _merge_upper(s, m):
     "Gain of merging every pair of clusters, leaving out the (never positive) change of entropy."
     K, fam, L = len(s.N), m.family, m.links
-    k, l = np.triu_indices(K, 1); own = fam.log_m(s.tau, s.N)
-    gain = fam.log_m(s.tau[k] + s.tau[l] - fam.tau0, s.N[k] + s.N[l]) - own[k] - own[l] + fam.log_m(fam.tau0, 0.)
+    k, l = np.triu_indices(K, 1)
+    own = fam.log_m(s.tau, s.N)
+    gain = (
+        fam.log_m(s.tau[k] + s.tau[l] - fam.tau0, s.N[k] + s.N[l])
+        - own[k]
+        - own[l]
+        + fam.log_m(fam.tau0, 0.0)
+    )
     base = stick_logs(s.N, m.alpha, K == m.T)[1]
     for t in range(len(k)):
-        N = s.N.copy(); N[k[t]] += N[l[t]]
+        N = s.N.copy()
+        N[k[t]] += N[l[t]]
         gain[t] += stick_logs(np.sort(np.delete(N, l[t]))[::-1], m.alpha, False)[1] - base
     Ra, Rb = s.R[L.a], s.R[L.b]
-    F, S = Ra.T @ (L.f[:, None]*Rb), Ra.T @ (L.s[:, None]*Rb); F, S = (F + F.T)[k, l], (S + S.T)[k, l]
-    gain += m.noise.log_evidence(s.counts[:, None] + np.array([F, S, -S, -F])) - m.noise.log_evidence(s.counts)
+    F, S = Ra.T @ (L.f[:, None] * Rb), Ra.T @ (L.s[:, None] * Rb)
+    F, S = (F + F.T)[k, l], (S + S.T)[k, l]
+    gain += m.noise.log_evidence(
+        s.counts[:, None] + np.array([F, S, -S, -F])
+    ) - m.noise.log_evidence(s.counts)
     return k, l, gain
 
+
 def vb_merge(
-    state:VBState, # where we are
-    m:VBModel, # the model
-    tries:int=8, # pairs whose entropy is looked at, per merge
-)->VBState:
+    state: VBState,  # where we are
+    m: VBModel,  # the model
+    tries: int = 8,  # pairs whose entropy is looked at, per merge
+) -> VBState:
     "Merge pairs of clusters while that raises the bound; then order clusters by size."
     s, n_before = state, len(state.N)
     while len(s.N) > 1:
-        k, l, gain = _merge_upper(s, m); best, pick = 1e-9, None
+        k, l, gain = _merge_upper(s, m)
+        best, pick = 1e-9, None
         for t in np.argsort(-gain)[:tries]:
-            if gain[t] <= best: break
+            if gain[t] <= best:
+                break
             a, b = s.R[:, k[t]], s.R[:, l[t]]
-            exact = gain[t] - (xlogy(a+b, a+b) - xlogy(a, a) - xlogy(b, b)).sum()
-            if exact > best: best, pick = exact, (k[t], l[t])
-        if pick is None: break
+            exact = gain[t] - (xlogy(a + b, a + b) - xlogy(a, a) - xlogy(b, b)).sum()
+            if exact > best:
+                best, pick = exact, (k[t], l[t])
+        if pick is None:
+            break
         s = vb_state(_merged(s.R, *pick), m)
     order = np.argsort(-s.N, kind="stable")
-    sorted_gain = stick_logs(s.N[order], m.alpha, len(order) == m.T)[1] - stick_logs(s.N, m.alpha, len(order) == m.T)[1]
-    if sorted_gain < 1e-9: return s
-    return VBState(np.ascontiguousarray(s.R[:, order]), s.tau[order], s.N[order], s.counts, s.elbo + sorted_gain)
+    sorted_gain = (
+        stick_logs(s.N[order], m.alpha, len(order) == m.T)[1]
+        - stick_logs(s.N, m.alpha, len(order) == m.T)[1]
+    )
+    if sorted_gain < 1e-9:
+        return s
+    return VBState(
+        np.ascontiguousarray(s.R[:, order]),
+        s.tau[order],
+        s.N[order],
+        s.counts,
+        s.elbo + sorted_gain,
+    )
+
 
 def _merged(R, k, l):
-    R = R.copy(); R[:, k] += R[:, l]
+    R = R.copy()
+    R[:, k] += R[:, l]
     R = np.delete(R, l, 1)
     return np.ascontiguousarray(R[:, np.argsort(-R.sum(0), kind="stable")])
 
 # %% ../nbs/10_tvclust.ipynb #bbbdf75d
 def _scaled(m):
     "Rows as k-means should see them: unit variance, or Hellinger for counts."
-    if m.family.code == 2: return np.sqrt(m.X/np.maximum(m.X.sum(1, keepdims=True), 1e-12))
-    return m.X/np.maximum(m.X.std(0), 1e-12)
+    if m.family.code == 2:
+        return np.sqrt(m.X / np.maximum(m.X.sum(1, keepdims=True), 1e-12))
+    return m.X / np.maximum(m.X.std(0), 1e-12)
+
 
 def vb_split(
-    state:VBState, # where we are
-    m:VBModel, # the model
-    rng:np.random.RandomState, # source of randomness
-    passes:int=5, # passes before a split is judged
-)->VBState:
+    state: VBState,  # where we are
+    m: VBModel,  # the model
+    rng: np.random.RandomState,  # source of randomness
+    passes: int = 5,  # passes before a split is judged
+) -> VBState:
     "Split clusters by 2-means where that raises the bound."
     s, Y, z = state, _scaled(m), state.R.argmax(1)
     for k in range(len(state.N)):
         rows = np.flatnonzero(z == k)
-        if len(s.N) >= m.T or len(rows) < 4 or not np.ptp(Y[rows], axis=0).any(): continue
+        if len(s.N) >= m.T or len(rows) < 4 or not np.ptp(Y[rows], axis=0).any():
+            continue
         some = rows if len(rows) < 5000 else rng.choice(rows, 5000, replace=False)
-        half = KMeans(2, n_init=1, max_iter=10, random_state=rng.randint(2**31-1)).fit(Y[some]).predict(Y[rows])
-        local = sub_model(m, rows)._replace(T=3); t = vb_state(np.eye(2)[half], local)
-        for _ in range(passes): t = vb_pass(t, local)
-        if t.elbo <= vb_state(np.ones((len(rows), 1)), local).elbo: continue
+        half = (
+            KMeans(2, n_init=1, max_iter=10, random_state=rng.randint(2**31 - 1))
+            .fit(Y[some])
+            .predict(Y[rows])
+        )
+        local = sub_model(m, rows)._replace(T=3)
+        t = vb_state(np.eye(2)[half], local)
+        for _ in range(passes):
+            t = vb_pass(t, local)
+        if t.elbo <= vb_state(np.ones((len(rows), 1)), local).elbo:
+            continue
         R = np.hstack([s.R, np.zeros((len(Y), 1))])
-        R[rows, -1] = R[rows, k]*t.R[:, 1]; R[rows, k] *= t.R[:, 0]
+        R[rows, -1] = R[rows, k] * t.R[:, 1]
+        R[rows, k] *= t.R[:, 0]
         t = vb_state(R, m)
-        if t.elbo > s.elbo + 1e-6: s = t
+        if t.elbo > s.elbo + 1e-6:
+            s = t
     return s
 
 # %% ../nbs/10_tvclust.ipynb #97b0c9d0
 def vb_start(
-    m:VBModel, # the model
-    rng:np.random.RandomState, # source of randomness
-    trust:float=.9, # rate at which learned answers are trusted during the warm-up
-    warm:int=8, # warm-up passes
-)->VBState:
+    m: VBModel,  # the model
+    rng: np.random.RandomState,  # source of randomness
+    trust: float = 0.9,  # rate at which learned answers are trusted during the warm-up
+    warm: int = 8,  # warm-up passes
+) -> VBState:
     "k-means with `T` centres, then a warm-up with fixed rates."
     Y = _scaled(m)
     sub = Y if len(Y) <= 20_000 else Y[rng.choice(len(Y), 20_000, replace=False)]
     K = min(m.T, len(np.unique(sub, axis=0)))
-    km = KMeans(K, n_init=1, max_iter=20, random_state=rng.randint(2**31-1)).fit(sub)
-    z = km.predict(Y); R = np.zeros((len(Y), K)); R[np.arange(len(Y)), z] = 1.
+    km = KMeans(K, n_init=1, max_iter=20, random_state=rng.randint(2**31 - 1)).fit(sub)
+    z = km.predict(Y)
+    R = np.zeros((len(Y), K))
+    R[np.arange(len(Y)), z] = 1.0
     fixed = m._replace(noise=Noise(m.noise.p or trust, m.noise.q or m.noise.p or trust))
     s = vb_state(R, fixed)
-    for _ in range(warm): s = vb_pass(s, fixed)
+    for _ in range(warm):
+        s = vb_pass(s, fixed)
     return vb_state(vb_merge(s, fixed).R, m)
 
+
 def vb_run(
-    s:VBState, # start
-    m:VBModel, # the model
-    max_iter:int=200, # passes at most
-    tol:float=1e-5, # stop when a pass gains less than this per row
-    batches:list=None, # row numbers of each mini-batch
-    rng:np.random.RandomState=None, # source of randomness; without it no splits are tried
-)->tuple: # final state, bound after every pass
+    s: VBState,  # start
+    m: VBModel,  # the model
+    max_iter: int = 200,  # passes at most
+    tol: float = 1e-5,  # stop when a pass gains less than this per row
+    batches: list = None,  # row numbers of each mini-batch
+    rng: np.random.RandomState = None,  # source of randomness; without it no splits are tried
+) -> tuple:  # final state, bound after every pass
     "Passes, merges and splits until none raises the bound."
     path, rounds = [s.elbo], 3
     for it in range(max_iter):
-        s = vb_pass(s, m, batches); path.append(s.elbo)
-        done = path[-1] - path[-2] < tol*len(m.X)
+        s = vb_pass(s, m, batches)
+        path.append(s.elbo)
+        done = path[-1] - path[-2] < tol * len(m.X)
         if done or it % 10 == 9:
             s = vb_merge(s, m)
-            if done and rng is not None and rounds: s, rounds = vb_split(s, m, rng), rounds - 1
-            done = done and s.elbo - path[-1] < tol*len(m.X); path[-1] = s.elbo
-            if done: break
+            if done and rng is not None and rounds:
+                s, rounds = vb_split(s, m, rng), rounds - 1
+            done = done and s.elbo - path[-1] < tol * len(m.X)
+            path[-1] = s.elbo
+            if done:
+                break
     return s, np.array(path)
 
 # %% ../nbs/10_tvclust.ipynb #33a648e7
 def vb_fit(
-    m:VBModel, # the model
-    rng:np.random.RandomState, # source of randomness
-    n_init:int=3, # starts; the best bound wins
-    max_iter:int=200, # passes at most
-    tol:float=1e-5, # stop when a pass gains less than this per row
-    batch_size:int=None, # rows per mini-batch; None: all rows at once
-    sample:int=20_000, # above this many rows, starts use a sample of this size
-    forgetting:float=None, # κ of stochastic steps; None: incremental passes
-)->tuple: # final state, bound after every pass, or noisy bound after every stochastic step
+    m: VBModel,  # the model
+    rng: np.random.RandomState,  # source of randomness
+    n_init: int = 3,  # starts; the best bound wins
+    max_iter: int = 200,  # passes at most
+    tol: float = 1e-5,  # stop when a pass gains less than this per row
+    batch_size: int = None,  # rows per mini-batch; None: all rows at once
+    sample: int = 20_000,  # above this many rows, starts use a sample of this size
+    forgetting: float = None,  # κ of stochastic steps; None: incremental passes
+) -> (
+    tuple
+):  # final state, bound after every pass, or noisy bound after every stochastic step
     "Mean field from several starts."
-    n = len(m.X); batches = None if batch_size is None else np.array_split(rng.permutation(n), -(-n//batch_size))
+    n = len(m.X)
+    batches = (
+        None
+        if batch_size is None
+        else np.array_split(rng.permutation(n), -(-n // batch_size))
+    )
+
     def run(s):
-        if forgetting is None: return vb_run(s, m, max_iter, tol, batches, rng)
+        if forgetting is None:
+            return vb_run(s, m, max_iter, tol, batches, rng)
         path, rounds, K = [], 4, -1
-        while rounds and K != len(s.N):                                    # steps, then merges and splits, until neither changes the clusters
-            K, rounds = len(s.N), rounds - 1; s, more = svb_run(s, m, rng, min(batch_size or 10_000, n), max_iter, tol, forgetting)
-            path.append(more); s = vb_split(vb_merge(vb_state(s.R, m), m), m, rng)
-        s, end = vb_run(s, m, 1, tol)                                      # one exact pass
+        while rounds and K != len(
+            s.N
+        ):  # steps, then merges and splits, until neither changes the clusters
+            K, rounds = len(s.N), rounds - 1
+            s, more = svb_run(
+                s, m, rng, min(batch_size or 10_000, n), max_iter, tol, forgetting
+            )
+            path.append(more)
+            s = vb_split(vb_merge(vb_state(s.R, m), m), m, rng)
+        s, end = vb_run(s, m, 1, tol)  # one exact pass
         return s, np.concatenate([*path, end])
-    if n <= sample: return max((run(vb_start(m, rng)) for _ in range(n_init)), key=lambda r: r[0].elbo)
-    linked = np.flatnonzero(np.diff(m.links.indptr)); linked = linked[rng.permutation(len(linked))[:sample//2]]
-    rows = np.unique(np.r_[linked, rng.permutation(n)[:sample - len(linked)]])
+
+    if n <= sample:
+        return max((run(vb_start(m, rng)) for _ in range(n_init)), key=lambda r: r[0].elbo)
+    linked = np.flatnonzero(np.diff(m.links.indptr))
+    linked = linked[rng.permutation(len(linked))[: sample // 2]]
+    rows = np.unique(np.r_[linked, rng.permutation(n)[: sample - len(linked)]])
     small, _ = vb_fit(sub_model(m, rows), rng, n_init, max_iter, tol)
     return run(vb_state(vb_assign(small, m), m))
 
+
 def sub_model(m, rows):
     "The model on some rows, with the answers whose two ends are among them."
-    new = np.full(len(m.X), -1); new[rows] = np.arange(len(rows)); L = m.links
-    keep = (new[L.a] >= 0) & (new[L.b] >= 0); a, b = new[L.a[keep]], new[L.b[keep]]
+    new = np.full(len(m.X), -1)
+    new[rows] = np.arange(len(rows))
+    L = m.links
+    keep = (new[L.a] >= 0) & (new[L.b] >= 0)
+    a, b = new[L.a[keep]], new[L.b[keep]]
     links = Links(len(rows), a, b, L.f[keep], L.s[keep], *csr_adjacency(len(rows), a, b))
     return m._replace(X=m.X[rows], links=links, h=m.family.h(m.X[rows]).sum())
 
 # %% ../nbs/10_tvclust.ipynb #058ca2a0
 def vb_assign(
-    s:VBState, # a fitted state
-    m:VBModel, # the model; `m.X` may hold new rows
-)->np.ndarray: # `(n, K)` responsibilities of the rows of `m.X`, answers ignored
+    s: VBState,  # a fitted state
+    m: VBModel,  # the model; `m.X` may hold new rows
+) -> np.ndarray:  # `(n, K)` responsibilities of the rows of `m.X`, answers ignored
     "Responsibilities of rows without answers."
-    eta, c = m.family.expect(s.tau, s.N); c = c + stick_logs(s.N, m.alpha, len(s.N) == m.T)[0]
-    return np.vstack([_softmax(m.family.T(m.X[r]) @ eta.T + c) for r in _chunks(len(m.X), s.tau.shape[1])])
+    eta, c = m.family.expect(s.tau, s.N)
+    c = c + stick_logs(s.N, m.alpha, len(s.N) == m.T)[0]
+    return np.vstack(
+        [
+            _softmax(m.family.T(m.X[r]) @ eta.T + c)
+            for r in _chunks(len(m.X), s.tau.shape[1])
+        ]
+    )
 
 # %% ../nbs/10_tvclust.ipynb #4ba4edb6
 def default_family(
-    X:np.ndarray, # `(n, d)` data
-    likelihood:str="normal", # "normal", "known-variance" or "multinomial"
-    spread:float=.1, # variance expected inside a cluster, as a share of the total
-    beta0:float=.1, # prior weight of the cluster means
+    X: np.ndarray,  # `(n, d)` data
+    likelihood: str = "normal",  # "normal", "known-variance" or "multinomial"
+    spread: float = 0.1,  # variance expected inside a cluster, as a share of the total
+    beta0: float = 0.1,  # prior weight of the cluster means
 ):
     "A weakly informative prior in the units of `X`."
     d = X.shape[1]
-    if likelihood == "multinomial": return DirichletMultinomial(np.full(d, .5))
-    var = X.var(0); var = np.where(var > 1e-12*max(var.max(), 1e-300), var, max(var.max(), 1.)*1e-3 if var.max() > 0 else 1.)
-    if likelihood == "known-variance": return KnownVariance(X.mean(0), beta0, spread*var.mean())
-    if likelihood == "normal": return NormalWishart(X.mean(0), beta0, (d+2)*spread*np.diag(var), d+2.)
-    raise ValueError(f"likelihood must be 'normal', 'known-variance' or 'multinomial'; got {likelihood!r}.")
+    if likelihood == "multinomial":
+        return DirichletMultinomial(np.full(d, 0.5))
+    var = X.var(0)
+    var = np.where(
+        var > 1e-12 * max(var.max(), 1e-300),
+        var,
+        max(var.max(), 1.0) * 1e-3 if var.max() > 0 else 1.0,
+    )
+    if likelihood == "known-variance":
+        return KnownVariance(X.mean(0), beta0, spread * var.mean())
+    if likelihood == "normal":
+        return NormalWishart(X.mean(0), beta0, (d + 2) * spread * np.diag(var), d + 2.0)
+    raise ValueError(
+        f"likelihood must be 'normal', 'known-variance' or 'multinomial'; got {likelihood!r}."
+    )
 
 # %% ../nbs/10_tvclust.ipynb #9d480465
 def _rate(name, value):
     "A rate p or q: `None` for 'learn', else a number strictly between 0 and 1 (`q='same'` is handled by the caller)."
-    if isinstance(value, str) and value == "learn": return None
-    if not isinstance(value, (int, float, np.number)) or isinstance(value, bool) or not 0 < value < 1:
-        raise ValueError(f"{name} must be 'learn' or a number strictly between 0 and 1; got {value!r}. {name} is the chance that an answer about a "
-                         f"{'true' if name == 'p' else 'false'} pair is right: 1 would mean never wrong, use .999 for that.")
+    if isinstance(value, str) and value == "learn":
+        return None
+    if (
+        not isinstance(value, (int, float, np.number))
+        or isinstance(value, bool)
+        or not 0 < value < 1
+    ):
+        raise ValueError(
+            f"{name} must be 'learn' or a number strictly between 0 and 1; got {value!r}. {name} is the chance that an answer about a "
+            f"{'true' if name == 'p' else 'false'} pair is right: 1 would mean never wrong, use .999 for that."
+        )
     return float(value)
 
+
 def wrong_proba(
-    H:np.ndarray, # `(m,)` posterior chance that the two ends share a cluster
-    value:np.ndarray, # `(m,)` answers +1, -1, 0
-)->np.ndarray: # `(m,)` posterior chance that the answer is wrong
+    H: np.ndarray,  # `(m,)` posterior chance that the two ends share a cluster
+    value: np.ndarray,  # `(m,)` answers +1, -1, 0
+) -> np.ndarray:  # `(m,)` posterior chance that the answer is wrong
     "Posterior chance that each answer is wrong."
-    return np.where(value > 0, 1 - H, np.where(value < 0, H, 0.))
+    return np.where(value > 0, 1 - H, np.where(value < 0, H, 0.0))
 
 # %% ../nbs/10_tvclust.ipynb #1aa639fd
 class TVClust(ConstrainedClusterer):
     "Two-view clustering: a Dirichlet process mixture for the data, a noisy graph for the answers."
+
     method_name = "tvclust"
 
-    def __init__(self, inference="variational", *, n_components=20, alpha=1., p="learn", q="learn", p_prior=(4., 1.), q_prior=(4., 1.),
-                 likelihood="normal", prior=None, n_init=3, max_iter=200, tol=1e-5, batch_size=None, updates="incremental", forgetting=.7, n_draws=200, burn_in=200, thin=1,
-                 loss="vi", random_state=None):
-        self.inference, self.n_components, self.alpha, self.p, self.q = inference, n_components, alpha, p, q
-        self.p_prior, self.q_prior, self.likelihood, self.prior = p_prior, q_prior, likelihood, prior
-        self.n_init, self.max_iter, self.tol, self.batch_size, self.updates, self.forgetting = n_init, max_iter, tol, batch_size, updates, forgetting
-        self.n_draws, self.burn_in, self.thin, self.loss, self.random_state = n_draws, burn_in, thin, loss, random_state
+    def __init__(
+        self,
+        inference="variational",
+        *,
+        n_components=20,
+        alpha=1.0,
+        p="learn",
+        q="learn",
+        p_prior=(4.0, 1.0),
+        q_prior=(4.0, 1.0),
+        likelihood="normal",
+        prior=None,
+        n_init=3,
+        max_iter=200,
+        tol=1e-5,
+        batch_size=None,
+        updates="incremental",
+        forgetting=0.7,
+        n_draws=200,
+        burn_in=200,
+        thin=1,
+        loss="vi",
+        random_state=None,
+    ):
+        self.inference, self.n_components, self.alpha, self.p, self.q = (
+            inference,
+            n_components,
+            alpha,
+            p,
+            q,
+        )
+        self.p_prior, self.q_prior, self.likelihood, self.prior = (
+            p_prior,
+            q_prior,
+            likelihood,
+            prior,
+        )
+        (
+            self.n_init,
+            self.max_iter,
+            self.tol,
+            self.batch_size,
+            self.updates,
+            self.forgetting,
+        ) = n_init, max_iter, tol, batch_size, updates, forgetting
+        self.n_draws, self.burn_in, self.thin, self.loss, self.random_state = (
+            n_draws,
+            burn_in,
+            thin,
+            loss,
+            random_state,
+        )
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Cluster `X`; with no constraints this is a Dirichlet process mixture."
-        if self.inference not in ("gibbs", "variational"): raise ValueError(f"inference must be 'gibbs' or 'variational'; got {self.inference!r}.")
+        if self.inference not in ("gibbs", "variational"):
+            raise ValueError(
+                f"inference must be 'gibbs' or 'variational'; got {self.inference!r}."
+            )
         if not isinstance(self.n_components, (int, np.integer)) or self.n_components < 1:
-            raise ValueError(f"n_components must be a whole number of at least 1 (the most clusters that can be found); got {self.n_components!r}.")
-        if self.updates not in ("incremental", "stochastic"): raise ValueError(f"updates must be 'incremental' or 'stochastic'; got {self.updates!r}.")
-        if not .5 < self.forgetting <= 1: raise ValueError(f"forgetting must be above .5 and at most 1, else stochastic steps do not settle; got {self.forgetting!r}.")
-        if not self.alpha > 0: raise ValueError(f"alpha must be positive (the weight of a new cluster); got {self.alpha!r}.")
+            raise ValueError(
+                f"n_components must be a whole number of at least 1 (the most clusters that can be found); got {self.n_components!r}."
+            )
+        if self.updates not in ("incremental", "stochastic"):
+            raise ValueError(
+                f"updates must be 'incremental' or 'stochastic'; got {self.updates!r}."
+            )
+        if not 0.5 < self.forgetting <= 1:
+            raise ValueError(
+                f"forgetting must be above .5 and at most 1, else stochastic steps do not settle; got {self.forgetting!r}."
+            )
+        if not self.alpha > 0:
+            raise ValueError(
+                f"alpha must be positive (the weight of a new cluster); got {self.alpha!r}."
+            )
         X, c = self._validate_fit(X, constraints, sample_id)
-        if self.likelihood == "multinomial": _check_counts(X)
+        if self.likelihood == "multinomial":
+            _check_counts(X)
         links = make_links(len(X), c.a, c.b, c.value, c.weight)
         tied = isinstance(self.q, str) and self.q == "same"
-        noise = Noise(_rate("p", self.p), _rate("p", self.p) if tied else _rate("q", self.q), self.p_prior, self.q_prior, tied)
-        self.family_ = default_family(X, self.likelihood) if self.prior is None else self.prior
-        (self._fit_gibbs if self.inference == "gibbs" else self._fit_variational)(X, links, noise, check_random_state(self.random_state))
+        noise = Noise(
+            _rate("p", self.p),
+            _rate("p", self.p) if tied else _rate("q", self.q),
+            self.p_prior,
+            self.q_prior,
+            tied,
+        )
+        self.family_ = (
+            default_family(X, self.likelihood) if self.prior is None else self.prior
+        )
+        (self._fit_gibbs if self.inference == "gibbs" else self._fit_variational)(
+            X, links, noise, check_random_state(self.random_state)
+        )
         self.n_clusters_ = int(self.labels_.max()) + 1
         self._fit_suspects(c)
         return self
@@ -776,82 +1205,157 @@ class TVClust(ConstrainedClusterer):
 # %% ../nbs/10_tvclust.ipynb #f20a13aa
 def _check_counts(X):
     bad = np.flatnonzero((X < 0).any(1))
-    if len(bad): raise ValueError(f"{len(bad)} rows hold negative values (first is row {bad[0]}); likelihood='multinomial' needs counts. Use 'normal'.")
+    if len(bad):
+        raise ValueError(
+            f"{len(bad)} rows hold negative values (first is row {bad[0]}); likelihood='multinomial' needs counts. Use 'normal'."
+        )
+
 
 def _fit_variational(self, X, links, noise, rng):
-    m = VBModel(X, self.family_, links, float(self.alpha), noise, self.n_components, self.family_.h(X).sum())
-    s, self.elbo_history_ = vb_fit(m, rng, self.n_init, self.max_iter, self.tol, self.batch_size, forgetting=self.forgetting if self.updates == "stochastic" else None)
-    used = np.unique(s.R.argmax(1)); R = s.R[:, used]
-    self.responsibilities_ = R/R.sum(1, keepdims=True)
+    m = VBModel(
+        X,
+        self.family_,
+        links,
+        float(self.alpha),
+        noise,
+        self.n_components,
+        self.family_.h(X).sum(),
+    )
+    s, self.elbo_history_ = vb_fit(
+        m,
+        rng,
+        self.n_init,
+        self.max_iter,
+        self.tol,
+        self.batch_size,
+        forgetting=self.forgetting if self.updates == "stochastic" else None,
+    )
+    used = np.unique(s.R.argmax(1))
+    R = s.R[:, used]
+    self.responsibilities_ = R / R.sum(1, keepdims=True)
     self.labels_ = self.responsibilities_.argmax(1)
-    self._tau, self._N, self._logw = s.tau[used], s.N[used], stick_logs(s.N, m.alpha, len(s.N) == m.T)[0][used]
+    self._tau, self._N, self._logw = (
+        s.tau[used],
+        s.N[used],
+        stick_logs(s.N, m.alpha, len(s.N) == m.T)[0][used],
+    )
     self.p_, self.q_ = noise.mean(s.counts)
     self.objective_history_, self.n_iter_ = self.elbo_history_, len(self.elbo_history_) - 1
 
+
 def _fit_gibbs(self, X, links, noise, rng):
-    rng = np.random.default_rng(rng.randint(2**31-1)); args = (X, self.family_, links, float(self.alpha), noise, rng)
+    rng = np.random.default_rng(rng.randint(2**31 - 1))
+    args = (X, self.family_, links, float(self.alpha), noise, rng)
     s, draws, trace = gibbs_init(*args), [], []
-    for t in range(self.burn_in + self.n_draws*self.thin):
-        s = gibbs_step(s, *args); trace.append((s.K, s.log_joint, s.p, s.q))
-        if t >= self.burn_in and (t - self.burn_in) % self.thin == 0: draws.append(s.z.astype(np.int32))
-    self.draws_ = np.array(draws); self.trace_ = dict(zip(("K", "log_joint", "p", "q"), np.array(trace).T))
-    self.labels_ = np.unique(point_estimate(self.draws_, self.loss)[0], return_inverse=True)[1]
-    self._tau, self._N = block_stats(self.family_, X, self.labels_); self._logw = np.log(self._N)
-    self.p_, self.q_ = (float(self.trace_[k][self.burn_in:].mean()) for k in "pq")
+    for t in range(self.burn_in + self.n_draws * self.thin):
+        s = gibbs_step(s, *args)
+        trace.append((s.K, s.log_joint, s.p, s.q))
+        if t >= self.burn_in and (t - self.burn_in) % self.thin == 0:
+            draws.append(s.z.astype(np.int32))
+    self.draws_ = np.array(draws)
+    self.trace_ = dict(zip(("K", "log_joint", "p", "q"), np.array(trace).T))
+    self.labels_ = np.unique(
+        point_estimate(self.draws_, self.loss)[0], return_inverse=True
+    )[1]
+    self._tau, self._N = block_stats(self.family_, X, self.labels_)
+    self._logw = np.log(self._N)
+    self.p_, self.q_ = (float(self.trace_[k][self.burn_in :].mean()) for k in "pq")
     self.objective_history_, self.n_iter_ = self.trace_["log_joint"], len(trace)
+
 
 TVClust._fit_variational, TVClust._fit_gibbs = _fit_variational, _fit_gibbs
 
 # %% ../nbs/10_tvclust.ipynb #f58cade6
-def coclustering(self,
-    rows=None, # row numbers; default all
-    cols=None, # row numbers; default all
-)->np.ndarray: # `(len(rows), len(cols))` posterior chance of sharing a cluster
+def coclustering(
+    self,
+    rows=None,  # row numbers; default all
+    cols=None,  # row numbers; default all
+) -> np.ndarray:  # `(len(rows), len(cols))` posterior chance of sharing a cluster
     "Posterior co-clustering probabilities of some rows with others."
-    check_is_fitted(self); n = len(self.labels_)
+    check_is_fitted(self)
+    n = len(self.labels_)
     rows, cols = (np.arange(n) if v is None else np.atleast_1d(v) for v in (rows, cols))
-    if self.inference == "gibbs": C = sum((z[rows][:, None] == z[cols]) for z in self.draws_)/len(self.draws_)
-    else: C = self.responsibilities_[rows] @ self.responsibilities_[cols].T
-    return np.where(rows[:, None] == cols, 1., C)
+    if self.inference == "gibbs":
+        C = sum((z[rows][:, None] == z[cols]) for z in self.draws_) / len(self.draws_)
+    else:
+        C = self.responsibilities_[rows] @ self.responsibilities_[cols].T
+    return np.where(rows[:, None] == cols, 1.0, C)
+
 
 def _coclustering_attribute(self):
-    if not hasattr(self, "labels_"): raise AttributeError("coclustering_ exists after fit.")
-    if len(self.labels_) > 5000: raise AttributeError(f"coclustering_ of {len(self.labels_)} rows would not fit; use coclustering(rows).")
+    if not hasattr(self, "labels_"):
+        raise AttributeError("coclustering_ exists after fit.")
+    if len(self.labels_) > 5000:
+        raise AttributeError(
+            f"coclustering_ of {len(self.labels_)} rows would not fit; use coclustering(rows)."
+        )
     return self.coclustering()
 
-TVClust.coclustering, TVClust.coclustering_ = coclustering, property(_coclustering_attribute)
+
+TVClust.coclustering, TVClust.coclustering_ = (
+    coclustering,
+    property(_coclustering_attribute),
+)
 
 # %% ../nbs/10_tvclust.ipynb #c054ab88
 def _fit_suspects(self, c):
-    if self.inference == "gibbs": H = sum((z[c.a] == z[c.b]) for z in self.draws_)/len(self.draws_)
-    else: H = _overlap(self.responsibilities_, c.a, c.b)
+    if self.inference == "gibbs":
+        H = sum((z[c.a] == z[c.b]) for z in self.draws_) / len(self.draws_)
+    else:
+        H = _overlap(self.responsibilities_, c.a, c.b)
     self.wrong_proba_ = wrong_proba(H, c.value)
     worst = np.argsort(-self.wrong_proba_, kind="stable")
-    worst = worst[self.wrong_proba_[worst] > .5]
+    worst = worst[self.wrong_proba_[worst] > 0.5]
     self.suspects_ = np.column_stack([c.a, c.b, c.value]).astype(np.int64)[worst]
+
 
 def predict_proba(self, X):
     "Chance of each cluster for new rows."
-    check_is_fitted(self); X = self._validate_X(X, reset=False); fam = self.family_
+    check_is_fitted(self)
+    X = self._validate_X(X, reset=False)
+    fam = self.family_
     if self.inference == "variational":
         eta, c = fam.expect(self._tau, self._N)
-        return np.vstack([_softmax(fam.T(X[r]) @ eta.T + c + self._logw) for r in _chunks(len(X), self._tau.shape[1])])
+        return np.vstack(
+            [
+                _softmax(fam.T(X[r]) @ eta.T + c + self._logw)
+                for r in _chunks(len(X), self._tau.shape[1])
+            ]
+        )
     return _softmax(_log_predictive(X, fam, self._tau, self._N) + self._logw)
+
 
 def _log_predictive(X, fam, tau, N):
     "Kernel predictives of every row in every block, up to a constant per row."
-    N, M, L = _kernel_blocks(fam, tau, N, 0); Y = X if fam.code == 2 else X - fam.m0
-    return np.array([[_log_pred(fam.code, y, N[k], M[k], L[k], *_kernel_prior(fam)) for k in range(1, len(N))] for y in np.ascontiguousarray(Y)])
+    N, M, L = _kernel_blocks(fam, tau, N, 0)
+    Y = X if fam.code == 2 else X - fam.m0
+    return np.array(
+        [
+            [
+                _log_pred(fam.code, y, N[k], M[k], L[k], *_kernel_prior(fam))
+                for k in range(1, len(N))
+            ]
+            for y in np.ascontiguousarray(Y)
+        ]
+    )
+
 
 def predict(self, X):
     "Most probable cluster of new rows."
     return self.predict_proba(X).argmax(1)
 
-TVClust._fit_suspects, TVClust.predict_proba, TVClust.predict = _fit_suspects, predict_proba, predict
+
+TVClust._fit_suspects, TVClust.predict_proba, TVClust.predict = (
+    _fit_suspects,
+    predict_proba,
+    predict,
+)
+
 
 def __getattr__(name):
     "The paper's deterministic half lives in `csc_nb.rdpmeans`; its estimators can be imported from here too."
     if name in ("RDPMeans", "DPMeans"):
         from csc_nb import rdpmeans
+
         return getattr(rdpmeans, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

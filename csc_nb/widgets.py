@@ -19,60 +19,101 @@ __all__ = ['as_figure', 'render', 'shrink', 'slider_values', 'value_text', 'draw
 
 # %% ../nbs/09_widgets.ipynb #936f816d
 def as_figure(
-    obj, # figure, axes, or a display with `figure_`
+    obj,  # figure, axes, or a display with `figure_`
 ):
     "The matplotlib figure behind what a figure function returned."
-    fig = getattr(obj, "figure_", None) or (obj if hasattr(obj, "savefig") else getattr(obj, "figure", None))
+    fig = getattr(obj, "figure_", None) or (
+        obj if hasattr(obj, "savefig") else getattr(obj, "figure", None)
+    )
     if not hasattr(fig, "savefig"):
-        raise TypeError(f"The figure function returned {type(obj).__name__}; it must return one matplotlib figure (or axes, or a display).")
+        raise TypeError(
+            f"The figure function returned {type(obj).__name__}; it must return one matplotlib figure (or axes, or a display)."
+        )
     return fig
 
+
 def render(
-    figure_fn, # pure function that returns one figure
-    values:dict, # its arguments
-    dpi:int=100, # dots per inch
-)->bytes: # PNG
+    figure_fn,  # pure function that returns one figure
+    values: dict,  # its arguments
+    dpi: int = 100,  # dots per inch
+) -> bytes:  # PNG
     "Call the figure function and return its picture; closes every figure it opened."
     before = set(plt.get_fignums())
     try:
         out = io.BytesIO()
-        as_figure(figure_fn(**values)).savefig(out, format="png", dpi=dpi, facecolor="white")
+        as_figure(figure_fn(**values)).savefig(
+            out, format="png", dpi=dpi, facecolor="white"
+        )
         return out.getvalue()
     finally:
-        for n in set(plt.get_fignums()) - before: plt.close(n)
+        for n in set(plt.get_fignums()) - before:
+            plt.close(n)
 
 # %% ../nbs/09_widgets.ipynb #5405ee09
 def shrink(
-    png:bytes, # picture as PNG
-    colours:int=48, # shades kept
-)->bytes: # WebP
+    png: bytes,  # picture as PNG
+    colours: int = 48,  # shades kept
+) -> bytes:  # WebP
     "Reduce to a few shades, then pack without loss."
-    im = Image.open(io.BytesIO(png)).convert("RGB").quantize(colours, kmeans=2, dither=Image.Dither.NONE)
+    im = (
+        Image.open(io.BytesIO(png))
+        .convert("RGB")
+        .quantize(colours, kmeans=2, dither=Image.Dither.NONE)
+    )
     out = io.BytesIO()
     im.convert("RGB").save(out, "WEBP", lossless=True, method=4, quality=80)
     return out.getvalue()
 
 # %% ../nbs/09_widgets.ipynb #885cdccf
 def slider_values(
-    spec, # `(low, high[, step])`, a list or array of values, `True`/`False`, or an ipywidgets control
-)->list:
+    spec,  # `(low, high[, step])`, a list or array of values, `True`/`False`, or an ipywidgets control
+) -> list:
     "All values a slider can take."
-    if isinstance(spec, (bool, np.bool_)) or isinstance(spec, W.Checkbox): return [False, True]
+    if isinstance(spec, (bool, np.bool_)) or isinstance(spec, W.Checkbox):
+        return [False, True]
     if isinstance(spec, W.Widget):
-        if hasattr(spec, "options"): return [o[1] if isinstance(o, tuple) else o for o in spec.options]
-        if hasattr(spec, "step"): return slider_values((spec.min, spec.max, spec.step))
-        raise ValueError(f"{type(spec).__name__} has no finite list of values; give a list or (low, high, step).")
-    if isinstance(spec, tuple) and len(spec) in (2, 3) and all(isinstance(v, (int, float, np.number)) for v in spec):
+        if hasattr(spec, "options"):
+            return [o[1] if isinstance(o, tuple) else o for o in spec.options]
+        if hasattr(spec, "step"):
+            return slider_values((spec.min, spec.max, spec.step))
+        raise ValueError(
+            f"{type(spec).__name__} has no finite list of values; give a list or (low, high, step)."
+        )
+    if (
+        isinstance(spec, tuple)
+        and len(spec) in (2, 3)
+        and all(isinstance(v, (int, float, np.number)) for v in spec)
+    ):
         lo, hi, *step = spec
         whole = all(isinstance(v, (int, np.integer)) for v in spec)
-        step = step[0] if step else 1 if whole else (hi-lo)/10
-        if not (step > 0 and hi >= lo): raise ValueError(f"The range {spec} is empty: it reads (low, high, step) with low ≤ high and step > 0.")
-        return [lo + i*step if whole else round(float(lo + i*step), 12) for i in range(math.floor((hi-lo)/step + 1e-9) + 1)]
-    values = [v.item() if isinstance(v, np.generic) else v for v in (spec if not isinstance(spec, str) and hasattr(spec, "__iter__") else [spec])]
-    if not values: raise ValueError("A slider needs at least one value.")
+        step = step[0] if step else 1 if whole else (hi - lo) / 10
+        if not (step > 0 and hi >= lo):
+            raise ValueError(
+                f"The range {spec} is empty: it reads (low, high, step) with low ≤ high and step > 0."
+            )
+        return [
+            lo + i * step if whole else round(float(lo + i * step), 12)
+            for i in range(math.floor((hi - lo) / step + 1e-9) + 1)
+        ]
+    values = [
+        v.item() if isinstance(v, np.generic) else v
+        for v in (
+            spec if not isinstance(spec, str) and hasattr(spec, "__iter__") else [spec]
+        )
+    ]
+    if not values:
+        raise ValueError("A slider needs at least one value.")
     return values
 
-def value_text(v): return ("on" if v else "off") if isinstance(v, (bool, np.bool_)) else f"{v:g}" if isinstance(v, float) else str(v)
+
+def value_text(v):
+    return (
+        ("on" if v else "off")
+        if isinstance(v, (bool, np.bool_))
+        else f"{v:g}"
+        if isinstance(v, float)
+        else str(v)
+    )
 
 # %% ../nbs/09_widgets.ipynb #f236a398
 _SCRIPT = """
@@ -96,213 +137,359 @@ document.querySelectorAll('.csc-frames').forEach(function(box){
 
 # %% ../nbs/09_widgets.ipynb #b23af9ba
 def draw_all(
-    figure_fn, # pure function that returns one figure
-    grid:dict, # argument name → list of values
-    dpi:int=100, colours:int=48,
-)->tuple: # pictures, and for each combination (last slider fastest) the number of its picture
+    figure_fn,  # pure function that returns one figure
+    grid: dict,  # argument name → list of values
+    dpi: int = 100,
+    colours: int = 48,
+) -> (
+    tuple
+):  # pictures, and for each combination (last slider fastest) the number of its picture
     "Draw every combination of values; equal pictures are kept once."
     frames, index, seen = [], [], {}
     for combo in product(*grid.values()):
         png = render(figure_fn, dict(zip(grid, combo)), dpi)
         if png not in seen:
-            seen[png] = len(frames); frames.append(shrink(png, colours))
+            seen[png] = len(frames)
+            frames.append(shrink(png, colours))
         index.append(seen[png])
     return frames, index
 
+
 def _place(name, values, v):
-    if v not in values: raise ValueError(f"start {name}={v!r} is not among its values {values}.")
+    if v not in values:
+        raise ValueError(f"start {name}={v!r} is not among its values {values}.")
     return values.index(v)
 
 # %% ../nbs/09_widgets.ipynb #4627a13e
 class Frames:
     "Pictures of `figure_fn` for every combination of values, with sliders that need no kernel."
-    def __init__(self,
-        figure_fn, # pure function that returns one figure
-        grid:dict=None, # argument name → range, list or bool; or give them as keywords
+
+    def __init__(
+        self,
+        figure_fn,  # pure function that returns one figure
+        grid: dict = None,  # argument name → range, list or bool; or give them as keywords
         *,
-        start:dict=None, # values shown first; default the first of each
-        alt:str=None, # what the picture shows, for readers who cannot see it
-        dpi:int=100, # dots per inch
-        colours:int=48, # shades kept in each picture
-        max_frames:int=200, # refuse to draw more
+        start: dict = None,  # values shown first; default the first of each
+        alt: str = None,  # what the picture shows, for readers who cannot see it
+        dpi: int = 100,  # dots per inch
+        colours: int = 48,  # shades kept in each picture
+        max_frames: int = 200,  # refuse to draw more
         **sliders,
     ):
         grid = {k: slider_values(v) for k, v in {**(grid or {}), **sliders}.items()}
         self.names, self.values = list(grid), list(grid.values())
-        self.alt = alt or getattr(figure_fn, "__name__", "figure").replace("_", " ").strip("<>")
-        if not self.names: raise ValueError("Frames needs at least one slider, such as eps=(0, .5, .1).")
+        self.alt = alt or getattr(figure_fn, "__name__", "figure").replace("_", " ").strip(
+            "<>"
+        )
+        if not self.names:
+            raise ValueError("Frames needs at least one slider, such as eps=(0, .5, .1).")
         n = math.prod(map(len, self.values))
-        if n > max_frames: raise ValueError(f"{' × '.join(str(len(v)) for v in self.values)} = {n} frames, more than max_frames={max_frames}. Use larger steps, fewer sliders, or raise max_frames.")
+        if n > max_frames:
+            raise ValueError(
+                f"{' × '.join(str(len(v)) for v in self.values)} = {n} frames, more than max_frames={max_frames}. Use larger steps, fewer sliders, or raise max_frames."
+            )
         self.start = [_place(k, v, (start or {}).get(k, v[0])) for k, v in grid.items()]
         self.frames, self.index = draw_all(figure_fn, grid, dpi, colours)
         self.size = Image.open(io.BytesIO(self.frames[0])).size
+
     @property
-    def n_frames(self): return len(self.index)
+    def n_frames(self):
+        return len(self.index)
+
     @property
-    def nbytes(self): return len(self._repr_html_())
-    def __repr__(self): return f"Frames: {self.n_frames} combinations, {len(self.frames)} pictures, {self.nbytes/1e3:.0f} kB"
-    def _repr_html_(self): return frames_html(self)
-    def save(self, path, title="Frames"): # file to write; title of the page
+    def nbytes(self):
+        return len(self._repr_html_())
+
+    def __repr__(self):
+        return f"Frames: {self.n_frames} combinations, {len(self.frames)} pictures, {self.nbytes / 1e3:.0f} kB"
+
+    def _repr_html_(self):
+        return frames_html(self)
+
+    def save(self, path, title="Frames"):  # file to write; title of the page
         "Write a page of its own."
-        Path(path).write_text(f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title><body>{self._repr_html_()}</body></html>', encoding="utf-8")
+        Path(path).write_text(
+            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title><body>{self._repr_html_()}</body></html>',
+            encoding="utf-8",
+        )
 
 # %% ../nbs/09_widgets.ipynb #4b0ee6f9
 def _slider_html(name, texts, at):
     "One labelled native slider."
-    return (f'<label style="display:flex;align-items:center;gap:.6em;margin:.2em 0"><span style="min-width:5em">{html.escape(name)}</span>'
-            f'<input type="range" min="0" max="{len(texts)-1}" step="1" value="{at}" autocomplete="off" data-lm-suppress-shortcuts="true" aria-valuetext="{html.escape(texts[at])}" style="flex:1">'
-            f'<output style="min-width:4em">{html.escape(texts[at])}</output></label>')
+    return (
+        f'<label style="display:flex;align-items:center;gap:.6em;margin:.2em 0"><span style="min-width:5em">{html.escape(name)}</span>'
+        f'<input type="range" min="0" max="{len(texts) - 1}" step="1" value="{at}" autocomplete="off" data-lm-suppress-shortcuts="true" aria-valuetext="{html.escape(texts[at])}" style="flex:1">'
+        f'<output style="min-width:4em">{html.escape(texts[at])}</output></label>'
+    )
+
 
 def frames_html(
-    f:Frames,
-)->str:
+    f: Frames,
+) -> str:
     "The box with picture, sliders and script."
     texts = [[value_text(v) for v in vs] for vs in f.values]
     k = 0
-    for at, vs in zip(f.start, f.values): k = k*len(vs) + at
+    for at, vs in zip(f.start, f.values):
+        k = k * len(vs) + at
     first, b64 = f.index[k], lambda b: base64.b64encode(b).decode()
-    data = dict(names=f.names, texts=texts, index=f.index, alt=f.alt, frames=[None if i == first else b64(p) for i, p in enumerate(f.frames)])
+    data = dict(
+        names=f.names,
+        texts=texts,
+        index=f.index,
+        alt=f.alt,
+        frames=[None if i == first else b64(p) for i, p in enumerate(f.frames)],
+    )
     said = ", ".join(f"{n} = {t[at]}" for n, t, at in zip(f.names, texts, f.start))
     sliders = "".join(_slider_html(*a) for a in zip(f.names, texts, f.start))
     w, h = f.size
-    return (f'<div class="csc-frames" style="max-width:{w}px" data-frames="{html.escape(json.dumps(data, separators=(",", ":")))}">'
-            f'<img src="data:image/webp;base64,{b64(f.frames[first])}" width="{w}" height="{h}" alt="{html.escape(f.alt)}: {html.escape(said)}" style="max-width:100%;height:auto;display:block">'
-            f'<div class="csc-controls" hidden>{sliders}</div><script>{_SCRIPT}</script></div>')
+    return (
+        f'<div class="csc-frames" style="max-width:{w}px" data-frames="{html.escape(json.dumps(data, separators=(",", ":")))}">'
+        f'<img src="data:image/webp;base64,{b64(f.frames[first])}" width="{w}" height="{h}" alt="{html.escape(f.alt)}: {html.escape(said)}" style="max-width:100%;height:auto;display:block">'
+        f'<div class="csc-controls" hidden>{sliders}</div><script>{_SCRIPT}</script></div>'
+    )
 
 # %% ../nbs/09_widgets.ipynb #55fe7aec
 def _control(name, spec):
     "An ipywidgets control for one argument."
-    if isinstance(spec, W.Widget): return spec
+    if isinstance(spec, W.Widget):
+        return spec
     label = dict(description=name, style={"description_width": "initial"})
-    if isinstance(spec, (bool, np.bool_)): return W.Checkbox(value=bool(spec), indent=False, **label)
+    if isinstance(spec, (bool, np.bool_)):
+        return W.Checkbox(value=bool(spec), indent=False, **label)
     values = slider_values(spec)
     if isinstance(spec, tuple) and len(values) > 1 and values[0] == spec[0]:
         kind = W.IntSlider if all(isinstance(v, int) for v in values) else W.FloatSlider
         step = round(values[1] - values[0], 12)
         decimals = len(f"{step:.6f}".rstrip("0").partition(".")[2])
         more = {} if kind is W.IntSlider else {"readout_format": f".{max(1, decimals)}f"}
-        return kind(value=values[0], min=values[0], max=values[-1], step=step, continuous_update=False, **more, **label)
-    return W.SelectionSlider(options=[(value_text(v), v) for v in values], continuous_update=False, **label)
+        return kind(
+            value=values[0],
+            min=values[0],
+            max=values[-1],
+            step=step,
+            continuous_update=False,
+            **more,
+            **label,
+        )
+    return W.SelectionSlider(
+        options=[(value_text(v), v) for v in values], continuous_update=False, **label
+    )
 
 # %% ../nbs/09_widgets.ipynb #3cc4fc22
 class Explorer:
     "Controls above one picture; `set(name=value)` moves a control as a reader would."
+
     def __init__(self, figure_fn, controls, dpi=100):
         self.figure_fn, self.dpi, self.controls = figure_fn, dpi, controls
         self.message = W.HTML()
-        self.image = W.Image(value=render(figure_fn, self.values, dpi), format="png", layout=W.Layout(max_width="100%", object_fit="contain"))
+        self.image = W.Image(
+            value=render(figure_fn, self.values, dpi),
+            format="png",
+            layout=W.Layout(max_width="100%", object_fit="contain"),
+        )
         self.image.add_class("csc-explore")
-        self.widget = W.VBox([*controls.values(), self.message, self.image], layout=W.Layout(align_items="flex-start"))
-        for c in controls.values(): c.observe(self._moved, "value")
+        self.widget = W.VBox(
+            [*controls.values(), self.message, self.image],
+            layout=W.Layout(align_items="flex-start"),
+        )
+        for c in controls.values():
+            c.observe(self._moved, "value")
+
     @property
-    def values(self): return {k: c.value for k, c in self.controls.items()}
+    def values(self):
+        return {k: c.value for k, c in self.controls.items()}
+
     def set(self, **values):
-        for k, v in values.items(): self.controls[k].value = v
+        for k, v in values.items():
+            self.controls[k].value = v
         return self
+
     def _moved(self, change):
-        try: self.image.value, self.message.value = render(self.figure_fn, self.values, self.dpi), ""
-        except Exception as e: self.message.value = f"<pre>{html.escape(type(e).__name__)}: {html.escape(str(e))}</pre>"
-    def _ipython_display_(self): display(self.widget)
-    def __repr__(self): return f"Explorer({', '.join(f'{k}={value_text(v)}' for k, v in self.values.items())})"
+        try:
+            self.image.value, self.message.value = (
+                render(self.figure_fn, self.values, self.dpi),
+                "",
+            )
+        except Exception as e:
+            self.message.value = (
+                f"<pre>{html.escape(type(e).__name__)}: {html.escape(str(e))}</pre>"
+            )
+
+    def _ipython_display_(self):
+        display(self.widget)
+
+    def __repr__(self):
+        return (
+            f"Explorer({', '.join(f'{k}={value_text(v)}' for k, v in self.values.items())})"
+        )
+
 
 def explore(
-    figure_fn, # pure function that returns one figure
-    **sliders, # argument name → `(low, high[, step])`, list, bool, or an ipywidgets control
-)->Explorer:
+    figure_fn,  # pure function that returns one figure
+    **sliders,  # argument name → `(low, high[, step])`, list, bool, or an ipywidgets control
+) -> Explorer:
     "Live sliders around a figure function, at its defaults where the sliders allow; needs a kernel."
-    controls, known = {k: _control(k, v) for k, v in sliders.items()}, inspect.signature(figure_fn).parameters
+    controls, known = (
+        {k: _control(k, v) for k, v in sliders.items()},
+        inspect.signature(figure_fn).parameters,
+    )
     for k, c in controls.items():
         v = known[k].default if k in known else inspect.Parameter.empty
-        if c is sliders[k] or isinstance(c, W.Checkbox) or v is inspect.Parameter.empty: continue
-        if isinstance(c, W.SelectionSlider): c.value = next((u for u in c.options if u[1] == v), (0, c.value))[1]
-        elif c.min <= v <= c.max: c.value = v
+        if c is sliders[k] or isinstance(c, W.Checkbox) or v is inspect.Parameter.empty:
+            continue
+        if isinstance(c, W.SelectionSlider):
+            c.value = next((u for u in c.options if u[1] == v), (0, c.value))[1]
+        elif c.min <= v <= c.max:
+            c.value = v
     return Explorer(figure_fn, controls)
 
 # %% ../nbs/09_widgets.ipynb #8b495f97
-def same_state(a, b)->bool:
+def same_state(a, b) -> bool:
     "Equality that looks into tuples, lists, dicts and arrays."
-    if a is b: return True
-    if type(a) is not type(b): return False
-    if isinstance(a, np.ndarray): return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
-    if isinstance(a, dict): return a.keys() == b.keys() and all(same_state(a[k], b[k]) for k in a)
-    if isinstance(a, (tuple, list)): return len(a) == len(b) and all(map(same_state, a, b))
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, np.ndarray):
+        return (
+            a.dtype == b.dtype
+            and a.shape == b.shape
+            and np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+        )
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same_state(a[k], b[k]) for k in a)
+    if isinstance(a, (tuple, list)):
+        return len(a) == len(b) and all(map(same_state, a, b))
     return bool(a == b)
 
 # %% ../nbs/09_widgets.ipynb #9a86ac07
 class Steps:
     "`init`, `step(init)`, `step(step(init))`, … with a way back."
+
     def __init__(self, init, step, *, max_steps=1000):
         self._init, self._step, self.max_steps = init, step, max_steps
         self.restart()
+
     def restart(self):
         "Forget all states and begin again."
-        self.history, self.t, self._ended = [self._init() if callable(self._init) else self._init], 0, False
+        self.history, self.t, self._ended = (
+            [self._init() if callable(self._init) else self._init],
+            0,
+            False,
+        )
         return self.state
+
     @property
-    def state(self): return self.history[self.t]
+    def state(self):
+        return self.history[self.t]
+
     @property
-    def done(self): return self._ended and self.t == len(self.history)-1
+    def done(self):
+        return self._ended and self.t == len(self.history) - 1
+
     def step(self, n=1):
         "Up to `n` steps forward; states seen before are not computed again."
         for _ in range(n):
-            if self.t == len(self.history)-1 and not self._ended:
+            if self.t == len(self.history) - 1 and not self._ended:
                 new = self._step(self.state)
                 self._ended = new is None or same_state(new, self.state)
-                if not self._ended: self.history.append(new)
-            if self.done: break
+                if not self._ended:
+                    self.history.append(new)
+            if self.done:
+                break
             self.t += 1
         return self.state
+
     def back(self, n=1):
         "Up to `n` steps back."
-        self.t = max(0, self.t-n)
+        self.t = max(0, self.t - n)
         return self.state
+
     def run(self):
         "On to the end, or to `max_steps`."
-        while not self.done and self.t < self.max_steps: self.step()
+        while not self.done and self.t < self.max_steps:
+            self.step()
         return self.state
-    def __repr__(self): return f"{type(self).__name__}: step {self.t}" + (", finished" if self.done else "")
+
+    def __repr__(self):
+        return f"{type(self).__name__}: step {self.t}" + (", finished" if self.done else "")
 
 # %% ../nbs/09_widgets.ipynb #cc757e29
 class Stepper(Steps):
     "Step through an algorithm and back, with a picture of each state."
-    def __init__(self,
-        init, # first state, or a function that makes it
-        step, # pure function: state → next state; `None` or an equal state ends the run
-        draw, # pure function: state → figure
+
+    def __init__(
+        self,
+        init,  # first state, or a function that makes it
+        step,  # pure function: state → next state; `None` or an equal state ends the run
+        draw,  # pure function: state → figure
         *,
-        max_steps:int=1000, # `run` stops here when the method does not
+        max_steps: int = 1000,  # `run` stops here when the method does not
     ):
         self.draw = draw
         super().__init__(init, step, max_steps=max_steps)
-    def figure(self): return self.draw(self.state)
-    def frames(self, n:int=20, **kw): # number of steps; more arguments of `Frames`
+
+    def figure(self):
+        return self.draw(self.state)
+
+    def frames(self, n: int = 20, **kw):  # number of steps; more arguments of `Frames`
         "Kernel-free version of the first `n` steps."
         states = Steps(self._init, self._step)
         states.step(n)
-        return Frames(lambda step: self.draw(states.history[step]), {"step": range(len(states.history))}, **{"alt": "State after each step", **kw})
-    def view(self): return StepperView(self)
-    def _ipython_display_(self): self.view()._ipython_display_()
+        return Frames(
+            lambda step: self.draw(states.history[step]),
+            {"step": range(len(states.history))},
+            **{"alt": "State after each step", **kw},
+        )
+
+    def view(self):
+        return StepperView(self)
+
+    def _ipython_display_(self):
+        self.view()._ipython_display_()
 
 # %% ../nbs/09_widgets.ipynb #15a058c7
 class StepperView:
     "Buttons for a `Stepper`; holds no state of its own."
-    def __init__(self, stepper:Stepper, dpi=100):
+
+    def __init__(self, stepper: Stepper, dpi=100):
         self.stepper, self.dpi = stepper, dpi
-        self.buttons = {n: W.Button(description=n, layout=W.Layout(width="6em")) for n in ("step", "back", "run", "restart")}
+        self.buttons = {
+            n: W.Button(description=n, layout=W.Layout(width="6em"))
+            for n in ("step", "back", "run", "restart")
+        }
         self.status, self.message = W.Label(), W.HTML()
-        self.image = W.Image(format="png", layout=W.Layout(max_width="100%", object_fit="contain"))
+        self.image = W.Image(
+            format="png", layout=W.Layout(max_width="100%", object_fit="contain")
+        )
         self.image.add_class("csc-stepper")
-        for n, b in self.buttons.items(): b.on_click(lambda _, n=n: self.press(n))
-        self.widget = W.VBox([W.HBox([*self.buttons.values(), self.status]), self.message, self.image], layout=W.Layout(align_items="flex-start"))
+        for n, b in self.buttons.items():
+            b.on_click(lambda _, n=n: self.press(n))
+        self.widget = W.VBox(
+            [W.HBox([*self.buttons.values(), self.status]), self.message, self.image],
+            layout=W.Layout(align_items="flex-start"),
+        )
         self.update()
-    def press(self, name): # "step", "back", "run" or "restart"
+
+    def press(self, name):  # "step", "back", "run" or "restart"
         "What a click does."
-        try: getattr(self.stepper, name)(); self.update(); self.message.value = ""
-        except Exception as e: self.message.value = f"<pre>{html.escape(type(e).__name__)}: {html.escape(str(e))}</pre>"
+        try:
+            getattr(self.stepper, name)()
+            self.update()
+            self.message.value = ""
+        except Exception as e:
+            self.message.value = (
+                f"<pre>{html.escape(type(e).__name__)}: {html.escape(str(e))}</pre>"
+            )
+
     def update(self):
         s = self.stepper
         self.image.value = render(s.figure, {}, self.dpi)
         self.status.value = repr(s).partition(": ")[2]
-        for n in ("step", "run"): self.buttons[n].disabled = s.done
-        for n in ("back", "restart"): self.buttons[n].disabled = s.t == 0
-    def _ipython_display_(self): display(self.widget)
+        for n in ("step", "run"):
+            self.buttons[n].disabled = s.done
+        for n in ("back", "restart"):
+            self.buttons[n].disabled = s.t == 0
+
+    def _ipython_display_(self):
+        display(self.widget)

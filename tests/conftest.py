@@ -1,27 +1,42 @@
 """Markers, data, and one Chromium for the browser tests."""
+
 import contextlib, os, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.error, urllib.request
 import pytest
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-CHROMIUM_ARGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-                 "--disable-component-update", "--disable-sync"]
+CHROMIUM_ARGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: takes more than half a minute; run by `make test-all`")
-    config.addinivalue_line("markers", "browser: needs Chromium; obligatory where CSC_NB_BROWSER=1")
+    config.addinivalue_line(
+        "markers", "slow: takes more than half a minute; run by `make test-all`"
+    )
+    config.addinivalue_line(
+        "markers", "browser: needs Chromium; obligatory where CSC_NB_BROWSER=1"
+    )
 
 
 def pytest_collection_modifyitems(config, items):
-    if os.path.exists(CHROMIUM) or os.environ.get("CSC_NB_BROWSER") == "1": return
+    if os.path.exists(CHROMIUM) or os.environ.get("CSC_NB_BROWSER") == "1":
+        return
     for item in items:
-        if "browser" in item.keywords: item.add_marker(pytest.mark.skip(reason="Chromium is not installed"))
+        if "browser" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="Chromium is not installed"))
 
 
 @pytest.fixture
 def page():
     "A fresh Chromium page that records every request it makes (`page.asked`)."
     from playwright.sync_api import sync_playwright
+
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
         page = browser.new_context(viewport=dict(width=1000, height=900)).new_page()
@@ -36,22 +51,46 @@ def serve_voila(notebook, seconds=120):
     "Voilà on a free loopback port, showing one notebook; gives its address."
     pytest.importorskip("voila")
     with socket.socket() as s:
-        s.bind(("127.0.0.1", 0)); port = s.getsockname()[1]
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]
     log = tempfile.TemporaryFile("w+")
-    args = [sys.executable, "-m", "voila", notebook.name, "--no-browser", "--Voila.ip=127.0.0.1", f"--port={port}"]
-    proc = subprocess.Popen(args, cwd=notebook.parent, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
-                            env={**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"})
+    args = [
+        sys.executable,
+        "-m",
+        "voila",
+        notebook.name,
+        "--no-browser",
+        "--Voila.ip=127.0.0.1",
+        f"--port={port}",
+    ]
+    proc = subprocess.Popen(
+        args,
+        cwd=notebook.parent,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env={**os.environ, "MPLBACKEND": "module://matplotlib_inline.backend_inline"},
+    )
     try:
         deadline = time.time() + seconds
         while True:
-            if proc.poll() is not None or time.time() > deadline: log.seek(0); pytest.fail(log.read()[-2000:])
-            try: urllib.request.urlopen(f"http://127.0.0.1:{port}/voila/static/", timeout=1)
-            except urllib.error.HTTPError: break  # it answers
-            except OSError: time.sleep(.5)
-            else: break
+            if proc.poll() is not None or time.time() > deadline:
+                log.seek(0)
+                pytest.fail(log.read()[-2000:])
+            try:
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/voila/static/", timeout=1)
+            except urllib.error.HTTPError:
+                break  # it answers
+            except OSError:
+                time.sleep(0.5)
+            else:
+                break
         yield f"http://127.0.0.1:{port}/"
     finally:
         os.killpg(proc.pid, signal.SIGTERM)
-        try: proc.wait(20)
-        except subprocess.TimeoutExpired: os.killpg(proc.pid, signal.SIGKILL); proc.wait()
+        try:
+            proc.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(proc.pid, signal.SIGKILL)
+            proc.wait()
         log.close()

@@ -1,4 +1,5 @@
 """COBRAS: the two steps, the dialogue, and what it promises when the answers are right."""
+
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score as ari, pairwise_distances
@@ -9,11 +10,17 @@ from csc_nb.oracles import NoisyOracle
 
 
 def rings(n=90, seed=0):
-    rng = np.random.default_rng(seed); y = np.arange(n) % 3; t = 2*np.pi*rng.random(n)
-    return np.c_[np.cos(t), np.sin(t)]*(1 + 2*y)[:, None] + .15*rng.normal(size=(n, 2)), y
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    t = 2 * np.pi * rng.random(n)
+    return np.c_[np.cos(t), np.sin(t)] * (1 + 2 * y)[:, None] + 0.15 * rng.normal(
+        size=(n, 2)
+    ), y
 
 
-either = pytest.mark.parametrize("rules", [{}, dict(split_by="doubt", speaker="kept")], ids=["paper", "doubt"])
+either = pytest.mark.parametrize(
+    "rules", [{}, dict(split_by="doubt", speaker="kept")], ids=["paper", "doubt"]
+)
 
 
 def run(gen, answer):
@@ -21,94 +28,146 @@ def run(gen, answer):
     try:
         q = next(gen)
         while True:
-            asked.append(q); q = gen.send(answer(q))
-    except StopIteration as end: return end.value, asked
+            asked.append(q)
+            q = gen.send(answer(q))
+    except StopIteration as end:
+        return end.value, asked
 
 
-def oracle(y, **kw): return NoisyOracle(y, random_state=0, **kw)
+def oracle(y, **kw):
+    return NoisyOracle(y, random_state=0, **kw)
 
 
 def test_kernel_equals_its_python_twin():
     rng = np.random.default_rng(0)
     for _ in range(5):
         Z, U = rng.normal(size=(20, 3)), rng.random((3, 4))
-        np.testing.assert_array_equal(cb._kmeans(Z, 4, U, 50), cb._kmeans.py_func(Z, 4, U, 50))
+        np.testing.assert_array_equal(
+            cb._kmeans(Z, 4, U, 50), cb._kmeans.py_func(Z, 4, U, 50)
+        )
 
 
 def test_cut_covers_and_is_local_optimum():
-    X, _ = rings(); space = cb.VectorSpace(X)
+    X, _ = rings()
+    space = cb.VectorSpace(X)
     lab = space.cut(np.arange(len(X)), 5, np.random.default_rng(0))
     C = np.array([X[lab == c].mean(0) for c in range(5)])
-    np.testing.assert_array_equal(((X[:, None] - C)**2).sum(2).argmin(1), lab)
+    np.testing.assert_array_equal(((X[:, None] - C) ** 2).sum(2).argmin(1), lab)
 
 
-@pytest.mark.parametrize("make", [cb.VectorSpace, lambda X: cb.DistanceSpace(pairwise_distances(X))])
+@pytest.mark.parametrize(
+    "make", [cb.VectorSpace, lambda X: cb.DistanceSpace(pairwise_distances(X))]
+)
 def test_split_keeps_every_row_and_only_speaks_with_askable_ones(make):
-    X, _ = rings(); space = make(X)
+    X, _ = rings()
+    space = make(X)
     for seed in range(10):
-        rng = np.random.default_rng(seed); may = rng.random(len(X)) < .1; may[0] = True
+        rng = np.random.default_rng(seed)
+        may = rng.random(len(X)) < 0.1
+        may[0] = True
         whole = space.make(np.arange(len(X)), may)
         parts = cb.split(space, whole, 8, may, rng)
-        np.testing.assert_array_equal(np.sort(np.concatenate([p.rows for p in parts])), np.arange(len(X)))
+        np.testing.assert_array_equal(
+            np.sort(np.concatenate([p.rows for p in parts])), np.arange(len(X))
+        )
         assert all(may[p.rep] and p.rep in p.rows and may[p.askable].all() for p in parts)
 
 
 def test_representative_is_nearest_askable_row():
-    X, _ = rings(); may = np.zeros(len(X), bool); may[[3, 8, 20]] = True
+    X, _ = rings()
+    may = np.zeros(len(X), bool)
+    may[[3, 8, 20]] = True
     s = cb.VectorSpace(X).make(np.arange(len(X)), may)
-    assert s.rep == [3, 8, 20][np.argmin(((X[[3, 8, 20]] - X.mean(0))**2).sum(1))]
+    assert s.rep == [3, 8, 20][np.argmin(((X[[3, 8, 20]] - X.mean(0)) ** 2).sum(1))]
 
 
 def test_merge_reuses_answers_and_finds_the_classes():
     for seed in range(100):
-        rng = np.random.default_rng(seed); S = int(rng.integers(2, 14)); lab = rng.integers(0, 4, S)
-        D = pairwise_distances(rng.normal(size=(S, 2))); truth = lambda i, j: 1 if lab[i] == lab[j] else -1
-        known = {(i, j): truth(i, j) for i in range(S) for j in range(i+1, S) if rng.random() < .3}; given = set(known)
-        out, asked = run(cb.merge([[s] for s in range(S)], list(range(S)), D, known, cb.asking(known)), lambda q: truth(q.a, q.b))
-        assert sorted(map(sorted, out)) == sorted(np.flatnonzero(lab == c).tolist() for c in np.unique(lab))
-        assert len({q.key for q in asked}) == len(asked) and not given & {q.key for q in asked}
+        rng = np.random.default_rng(seed)
+        S = int(rng.integers(2, 14))
+        lab = rng.integers(0, 4, S)
+        D = pairwise_distances(rng.normal(size=(S, 2)))
+        truth = lambda i, j: 1 if lab[i] == lab[j] else -1
+        known = {
+            (i, j): truth(i, j)
+            for i in range(S)
+            for j in range(i + 1, S)
+            if rng.random() < 0.3
+        }
+        given = set(known)
+        out, asked = run(
+            cb.merge([[s] for s in range(S)], list(range(S)), D, known, cb.asking(known)),
+            lambda q: truth(q.a, q.b),
+        )
+        assert sorted(map(sorted, out)) == sorted(
+            np.flatnonzero(lab == c).tolist() for c in np.unique(lab)
+        )
+        assert len({q.key for q in asked}) == len(asked) and not given & {
+            q.key for q in asked
+        }
 
 
 def test_join_known_is_the_closure_of_same():
     rng = np.random.default_rng(3)
     for _ in range(100):
-        S = int(rng.integers(2, 12)); lab = rng.integers(0, 3, S); known = np.triu(rng.random((S, S)) < .3, 1)
-        V = np.where(known | known.T, np.where(lab[:, None] == lab, 1, -1), 0).astype(np.int8)
+        S = int(rng.integers(2, 12))
+        lab = rng.integers(0, 3, S)
+        known = np.triu(rng.random((S, S)) < 0.3, 1)
+        V = np.where(known | known.T, np.where(lab[:, None] == lab, 1, -1), 0).astype(
+            np.int8
+        )
         R = (V == 1) | np.eye(S, dtype=bool)
-        for _ in range(S): R = R | (R.astype(int) @ R.astype(int) > 0)
+        for _ in range(S):
+            R = R | (R.astype(int) @ R.astype(int) > 0)
         out = cb.join_known([[s] for s in range(S)], V)
-        assert sorted(map(tuple, map(sorted, out))) == sorted({tuple(np.flatnonzero(r).tolist()) for r in R})
+        assert sorted(map(tuple, map(sorted, out))) == sorted(
+            {tuple(np.flatnonzero(r).tolist()) for r in R}
+        )
 
 
 def test_cluster_table_against_loops():
-    rng = np.random.default_rng(0); S, C = 9, 4
-    lab = np.r_[np.arange(C), rng.integers(0, C, S-C)]; D = pairwise_distances(rng.normal(size=(S, 2)))
-    V = np.triu(rng.integers(-1, 2, (S, S)), 1).astype(np.int8); V = V + V.T
+    rng = np.random.default_rng(0)
+    S, C = 9, 4
+    lab = np.r_[np.arange(C), rng.integers(0, C, S - C)]
+    D = pairwise_distances(rng.normal(size=(S, 2)))
+    V = np.triu(rng.integers(-1, 2, (S, S)), 1).astype(np.int8)
+    V = V + V.T
     near, no, yes = cb._cluster_table(lab, D, V, C)
     for a in range(C):
         for b in range(C):
             A, B = np.flatnonzero(lab == a), np.flatnonzero(lab == b)
-            assert near[a, b] == D[np.ix_(A, B)].min() and no[a, b] == (V[np.ix_(A, B)] == -1).sum() and yes[a, b] == (V[np.ix_(A, B)] == 1).sum()
+            assert (
+                near[a, b] == D[np.ix_(A, B)].min()
+                and no[a, b] == (V[np.ix_(A, B)] == -1).sum()
+                and yes[a, b] == (V[np.ix_(A, B)] == 1).sum()
+            )
 
 
 @either
 def test_full_dialogue_ends_with_the_truth(rules):
     X, y = rings(36)
     est = COBRAS(random_state=0, **rules).fit(X, oracle=oracle(y), budget=None)
-    assert ari(y, est.labels_) == 1 and est.ask() is None and est.n_queries_ < 36*35/2
+    assert ari(y, est.labels_) == 1 and est.ask() is None and est.n_queries_ < 36 * 35 / 2
 
 
 @either
 def test_no_question_twice_and_only_training_rows(rules):
-    X, y = rings(); train = np.arange(0, 60)
-    est = COBRAS(train_indices=train, random_state=1, **rules).fit(X, oracle=oracle(y, noise=.1), budget=80)
+    X, y = rings()
+    train = np.arange(0, 60)
+    est = COBRAS(train_indices=train, random_state=1, **rules).fit(
+        X, oracle=oracle(y, noise=0.1), budget=80
+    )
     keys = [q.key for q, _ in est.answers_]
     assert len(set(keys)) == len(keys) and max(max(k) for k in keys) < 60
 
 
 def test_mask_of_training_rows_is_the_same():
-    X, y = rings(); mask = np.arange(len(X)) < 60
-    a, b = (COBRAS(train_indices=t, random_state=1).fit(X, oracle=oracle(y), budget=30) for t in (mask, np.arange(60)))
+    X, y = rings()
+    mask = np.arange(len(X)) < 60
+    a, b = (
+        COBRAS(train_indices=t, random_state=1).fit(X, oracle=oracle(y), budget=30)
+        for t in (mask, np.arange(60))
+    )
     np.testing.assert_array_equal(a.labels_, b.labels_)
 
 
@@ -124,77 +183,134 @@ def test_undo_equals_never_asked(rules):
 @either
 def test_answers_help(rules):
     X, y = rings()
-    score = [ari(y, COBRAS(random_state=0, **rules).fit(X, oracle=oracle(y), budget=b).labels_) for b in (10, 60, 120)]
-    assert score[2] > .8 and score[2] > score[0]
+    score = [
+        ari(y, COBRAS(random_state=0, **rules).fit(X, oracle=oracle(y), budget=b).labels_)
+        for b in (10, 60, 120)
+    ]
+    assert score[2] > 0.8 and score[2] > score[0]
 
 
 @either
 def test_precomputed_finds_the_truth(rules):
     X, y = rings(45)
-    est = COBRAS(metric="precomputed", random_state=0, **rules).fit(pairwise_distances(X), oracle=oracle(y), budget=None)
+    est = COBRAS(metric="precomputed", random_state=0, **rules).fit(
+        pairwise_distances(X), oracle=oracle(y), budget=None
+    )
     assert ari(y, est.labels_) == 1
 
 
 def test_eager_and_finished_ask_the_same():
     X, y = rings()
-    a, b = (COBRAS(anytime=w, random_state=0).fit(X, oracle=oracle(y), budget=50) for w in ("eager", "finished"))
+    a, b = (
+        COBRAS(anytime=w, random_state=0).fit(X, oracle=oracle(y), budget=50)
+        for w in ("eager", "finished")
+    )
     assert [q for q, _ in a.answers_] == [q for q, _ in b.answers_]
 
 
 def test_start_clusters_shown_before_the_first_merge():
     X, y = rings()
-    assert COBRAS(random_state=0).fit(X).n_clusters_ == 1 and COBRAS(n_start=4, random_state=0).fit(X).n_clusters_ == 4
+    assert (
+        COBRAS(random_state=0).fit(X).n_clusters_ == 1
+        and COBRAS(n_start=4, random_state=0).fit(X).n_clusters_ == 4
+    )
 
 
 @either
 def test_inertia_only_falls(rules):
     X, y = rings()
-    h = COBRAS(random_state=0, **rules).fit(X, oracle=oracle(y), budget=80).objective_history_
+    h = (
+        COBRAS(random_state=0, **rules)
+        .fit(X, oracle=oracle(y), budget=80)
+        .objective_history_
+    )
     assert len(h) > 3 and (np.diff(h) <= 1e-9).all()
 
 
 @either
 def test_unsure_and_equal_rows_end(rules):
     X, _ = rings(12)
-    assert COBRAS(random_state=0, **rules).fit(X, oracle=lambda q: "unsure", budget=None).ask() is None
+    assert (
+        COBRAS(random_state=0, **rules).fit(X, oracle=lambda q: "unsure", budget=None).ask()
+        is None
+    )
     same = np.zeros((10, 2))
-    est = COBRAS(random_state=0, **rules).fit(same, oracle=oracle(np.arange(10) % 2), budget=None)
+    est = COBRAS(random_state=0, **rules).fit(
+        same, oracle=oracle(np.arange(10) % 2), budget=None
+    )
     assert est.ask() is None and est.n_clusters_ == 1
 
 
-@pytest.mark.parametrize("kw, text", [(dict(train_indices=[0, 500]), "first is 500"), (dict(train_indices=[.5]), "row numbers"), (dict(metric="cosine"), "precomputed"),
-                                      (dict(metric="precomputed"), "square"), (dict(anytime="never"), "eager"),
-                                      (dict(split_by="size"), "'doubt'"), (dict(speaker="old"), "'kept'")])
+@pytest.mark.parametrize(
+    "kw, text",
+    [
+        (dict(train_indices=[0, 500]), "first is 500"),
+        (dict(train_indices=[0.5]), "row numbers"),
+        (dict(metric="cosine"), "precomputed"),
+        (dict(metric="precomputed"), "square"),
+        (dict(anytime="never"), "eager"),
+        (dict(split_by="size"), "'doubt'"),
+        (dict(speaker="old"), "'kept'"),
+    ],
+)
 def test_errors_say_what_to_do(kw, text):
-    with pytest.raises(ValueError, match=text): COBRAS(**kw).start(rings()[0])
+    with pytest.raises(ValueError, match=text):
+        COBRAS(**kw).start(rings()[0])
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_most_doubt_with_early_stop_is_the_maximum(seed):
-    rng = np.random.default_rng(seed); X = rng.normal(size=(60, 2)); all_ = np.ones(60, bool)
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 2))
+    all_ = np.ones(60, bool)
     for space in (cb.VectorSpace(X), cb.DistanceSpace(pairwise_distances(X))):
-        sis = cb.split(space, space.make(np.arange(60), all_), 7, all_, rng); home = rng.integers(3, size=len(sis)); home[:2] = 0, 1
+        sis = cb.split(space, space.make(np.arange(60), all_), 7, all_, rng)
+        home = rng.integers(3, size=len(sis))
+        home[:2] = 0, 1
         clusters = [np.flatnonzero(home == c).tolist() for c in np.unique(home)]
         failed = {sis[0].rep} if seed % 2 else set()
-        d = [cb.doubt(space, x, [sis[t] for t in np.flatnonzero(home != home[s])]) for s, x in enumerate(sis)]
+        d = [
+            cb.doubt(space, x, [sis[t] for t in np.flatnonzero(home != home[s])])
+            for s, x in enumerate(sis)
+        ]
         assert all(0 <= v <= len(x.rows) for v, x in zip(d, sis))
         able = [s for s, x in enumerate(sis) if len(x.askable) >= 2 and x.rep not in failed]
-        assert cb.next_to_split(sis, failed, space, clusters) == max(able, key=lambda s: d[s])
+        assert cb.next_to_split(sis, failed, space, clusters) == max(
+            able, key=lambda s: d[s]
+        )
 
 
 def test_a_kept_speaker_needs_fewer_questions():
     X, y = rings()
-    n = [np.mean([len(COBRAS(speaker=w, random_state=r).fit(X, oracle=oracle(y), budget=60)._sis) for r in range(5)]) for w in ("centre", "kept")]
+    n = [
+        np.mean(
+            [
+                len(
+                    COBRAS(speaker=w, random_state=r)
+                    .fit(X, oracle=oracle(y), budget=60)
+                    ._sis
+                )
+                for r in range(5)
+            ]
+        )
+        for w in ("centre", "kept")
+    ]
     assert n[1] > n[0]
 
 
 def test_kept_speaker_is_central():
-    rng = np.random.default_rng(0); X = rng.normal(size=(80, 3)); all_ = np.ones(80, bool); space = cb.VectorSpace(X); kept = 0
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    all_ = np.ones(80, bool)
+    space = cb.VectorSpace(X)
+    kept = 0
     for _ in range(30):
-        rows = np.sort(rng.choice(80, 30, replace=False)); s = space.make(rows, all_)._replace(rep=int(rng.choice(rows)))
+        rows = np.sort(rng.choice(80, 30, replace=False))
+        s = space.make(rows, all_)._replace(rep=int(rng.choice(rows)))
         for p in cb.split(space, s, 3, all_, rng, keep=True):
-            d = np.linalg.norm(X[p.rows] - p.centre, axis=1); at = int(np.flatnonzero(p.rows == p.rep)[0])
-            mine = s.rep in p.rows and d[p.rows == s.rep][0] <= np.median(d)*(1 + 1e-9)
+            d = np.linalg.norm(X[p.rows] - p.centre, axis=1)
+            at = int(np.flatnonzero(p.rows == p.rep)[0])
+            mine = s.rep in p.rows and d[p.rows == s.rep][0] <= np.median(d) * (1 + 1e-9)
             assert p.rep == s.rep if mine else at == d.argmin()
             kept += mine
     assert kept

@@ -1,4 +1,5 @@
 """The contract that every registered clusterer keeps, whatever chapter it comes from."""
+
 import inspect, pickle, warnings
 from pathlib import Path
 
@@ -31,31 +32,49 @@ def quiet():
         yield
 
 
-def make(cls): return cls.for_comparison(n_clusters=3, random_state=0)
-def pairs(**kw): return Constraints.from_labels(Y, n=30, noise=.1, random_state=1, **kw)
-def same(a, b): np.testing.assert_array_equal(a.labels_, b.labels_)
+def make(cls):
+    return cls.for_comparison(n_clusters=3, random_state=0)
+
+
+def pairs(**kw):
+    return Constraints.from_labels(Y, n=30, noise=0.1, random_state=1, **kw)
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.labels_, b.labels_)
 
 
 @pytest.fixture(params=PASSIVE, ids=str)
-def cls(request): return PASSIVE[request.param]
+def cls(request):
+    return PASSIVE[request.param]
 
 
 @pytest.fixture(params=PAIRS, ids=str)
-def pair_cls(request): return PAIRS[request.param]
+def pair_cls(request):
+    return PAIRS[request.param]
 
 
-def test_some_methods_exist(): assert {"rdp-means", "dp-means", "tvclust"} <= set(PASSIVE)
+def test_some_methods_exist():
+    assert {"rdp-means", "dp-means", "tvclust"} <= set(PASSIVE)
 
 
 def test_sklearn_checks(cls):
-    failed = [f"{r['check_name']}: {r['exception']}" for r in check_estimator(make(cls), on_fail=None, on_skip=None) if r["status"] == "failed"]
+    failed = [
+        f"{r['check_name']}: {r['exception']}"
+        for r in check_estimator(make(cls), on_fail=None, on_skip=None)
+        if r["status"] == "failed"
+    ]
     assert not failed, "\n".join(failed)
 
 
 def test_attributes_without_side_information(cls):
     est = make(cls).fit(X)
     assert est.labels_.shape == (len(X),) and est.labels_.dtype.kind == "i"
-    assert est.n_clusters_ == len(np.unique(est.labels_)) and est.labels_.min() == 0 and est.labels_.max() == est.n_clusters_ - 1
+    assert (
+        est.n_clusters_ == len(np.unique(est.labels_))
+        and est.labels_.min() == 0
+        and est.labels_.max() == est.n_clusters_ - 1
+    )
     assert est.n_iter_ >= 0 and len(est.objective_history_) >= 1
 
 
@@ -66,11 +85,15 @@ def test_clone_and_pickle(pair_cls):
 
 
 def test_same_seed_same_result(pair_cls):
-    same(make(pair_cls).fit(X, constraints=pairs()), make(pair_cls).fit(X, constraints=pairs()))
+    same(
+        make(pair_cls).fit(X, constraints=pairs()),
+        make(pair_cls).fit(X, constraints=pairs()),
+    )
 
 
 def test_n_jobs_does_not_change_the_result(pair_cls):
-    if "n_jobs" not in inspect.signature(pair_cls.__init__).parameters: pytest.skip("has no n_jobs")
+    if "n_jobs" not in inspect.signature(pair_cls.__init__).parameters:
+        pytest.skip("has no n_jobs")
     same(*(make(pair_cls).set_params(n_jobs=j).fit(X, constraints=pairs()) for j in (1, 2)))
 
 
@@ -79,7 +102,13 @@ def test_inputs_of_every_kind(pair_cls, tmp_path):
     np.save(tmp_path / "x.npy", X)
     mm = np.load(tmp_path / "x.npy", mmap_mode="r")
     names = list("abc")
-    for other in (pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names), mm, np.asfortranarray(X), X.tolist()):
+    for other in (
+        pd.DataFrame(X, columns=names),
+        pl.DataFrame(X, schema=names),
+        mm,
+        np.asfortranarray(X),
+        X.tolist(),
+    ):
         same(make(pair_cls).fit(other, constraints=pairs()), want)
     est = make(pair_cls).fit(X.astype(np.float32), constraints=pairs())
     assert est.labels_.shape == (len(X),)
@@ -89,7 +118,8 @@ def test_pairs_given_in_every_form(pair_cls):
     c = pairs()
     want = make(pair_cls).fit(X, constraints=c)
     forms = [(np.c_[c.a, c.b], c.value), dict(must=c.must, cannot=c.cannot), c.to_frame()]
-    for f in forms[:1] + forms[2:]: same(make(pair_cls).fit(X, constraints=f), want)
+    for f in forms[:1] + forms[2:]:
+        same(make(pair_cls).fit(X, constraints=f), want)
     make(pair_cls).fit(X, constraints=forms[1])
 
 
@@ -98,7 +128,8 @@ def test_inputs_are_left_alone(pair_cls):
     before = c.a.copy(), c.b.copy(), c.value.copy()
     make(pair_cls).fit(Z, constraints=c)
     np.testing.assert_array_equal(Z, X)
-    for u, v in zip(before, (c.a, c.b, c.value)): np.testing.assert_array_equal(u, v)
+    for u, v in zip(before, (c.a, c.b, c.value)):
+        np.testing.assert_array_equal(u, v)
 
 
 def test_in_a_pipeline_with_and_without_routing(pair_cls):
@@ -106,7 +137,9 @@ def test_in_a_pipeline_with_and_without_routing(pair_cls):
     Z = StandardScaler().fit_transform(X)
     want = make(pair_cls).fit(Z, constraints=c)
     name = pair_cls.__name__.lower()
-    pipe = make_pipeline(StandardScaler(), make(pair_cls)).fit(X, **{f"{name}__constraints": c})
+    pipe = make_pipeline(StandardScaler(), make(pair_cls)).fit(
+        X, **{f"{name}__constraints": c}
+    )
     same(pipe[-1], want)
     with config_context(enable_metadata_routing=True):
         pipe = make_pipeline(StandardScaler(), make(pair_cls)).fit(X, constraints=c)
@@ -117,16 +150,30 @@ def test_in_a_pipeline_with_and_without_routing(pair_cls):
 def test_grid_search_with_constraints(pair_cls, routing):
     "Rows are split; ids keep the pairs on the right rows, and no pair is silently lost."
     c = pairs(ids=IDS)
-    grid = {"n_clusters": [2, 3]} if "n_clusters" in inspect.signature(pair_cls.__init__).parameters else {"max_iter": [5, 10]}
+    grid = (
+        {"n_clusters": [2, 3]}
+        if "n_clusters" in inspect.signature(pair_cls.__init__).parameters
+        else {"max_iter": [5, 10]}
+    )
     score = lambda est, X, y=None: -len(np.unique(est.labels_))
     with config_context(enable_metadata_routing=routing):
-        gs = GridSearchCV(make(pair_cls), grid, scoring=score, cv=KFold(2, shuffle=True, random_state=0), error_score="raise")
+        gs = GridSearchCV(
+            make(pair_cls),
+            grid,
+            scoring=score,
+            cv=KFold(2, shuffle=True, random_state=0),
+            error_score="raise",
+        )
         gs.fit(X, constraints=c, sample_id=IDS)
-    same(gs.best_estimator_, make(pair_cls).set_params(**gs.best_params_).fit(X, constraints=c, sample_id=IDS))
+    same(
+        gs.best_estimator_,
+        make(pair_cls).set_params(**gs.best_params_).fit(X, constraints=c, sample_id=IDS),
+    )
 
 
 def test_positional_pairs_refuse_another_length(pair_cls):
-    with pytest.raises(ValueError, match="60"): make(pair_cls).fit(X[:30], constraints=pairs())
+    with pytest.raises(ValueError, match="60"):
+        make(pair_cls).fit(X[:30], constraints=pairs())
 
 
 def test_answers_help(pair_cls):
@@ -134,12 +181,15 @@ def test_answers_help(pair_cls):
     c = Constraints.from_labels(Y, n=150, random_state=0)
     kept = constraint_accuracy(make(pair_cls).fit(X, constraints=c).labels_, c)
     assert kept >= constraint_accuracy(make(pair_cls).fit(X).labels_, c) - 1e-12
-    assert kept > .9
+    assert kept > 0.9
 
 
 def test_import_has_no_side_effects_and_is_light():
     import subprocess, sys
-    code = ("import numpy as np, sys; s = np.geterr(); r = np.random.get_state()[1].tolist(); import csc_nb; "
-            "assert np.geterr() == s and np.random.get_state()[1].tolist() == r; from csc_nb import RDPMeans; assert np.geterr() == s; "
-            "bad = {'matplotlib', 'ipywidgets', 'IPython', 'nbdev', 'fastcore'} & set(sys.modules); assert not bad, bad")
+
+    code = (
+        "import numpy as np, sys; s = np.geterr(); r = np.random.get_state()[1].tolist(); import csc_nb; "
+        "assert np.geterr() == s and np.random.get_state()[1].tolist() == r; from csc_nb import RDPMeans; assert np.geterr() == s; "
+        "bad = {'matplotlib', 'ipywidgets', 'IPython', 'nbdev', 'fastcore'} & set(sys.modules); assert not bad, bad"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,34 +1,57 @@
 """Chapter 23: votes, Dawid–Skene, CSPA, SemiCrowd."""
+
 import numpy as np
 import pytest
 from sklearn.metrics import normalized_mutual_info_score as nmi
 
-from csc_nb.baselines.crowd import (CSPA, CrowdVote, SemiCrowd, average_similarity, complete_similarity, completion_loss, count_votes, dawid_skene,
-                                    filter_votes, majority_vote, metric_map, weighted_vote)
+from csc_nb.baselines.crowd import (
+    CSPA,
+    CrowdVote,
+    SemiCrowd,
+    average_similarity,
+    complete_similarity,
+    completion_loss,
+    count_votes,
+    dawid_skene,
+    filter_votes,
+    majority_vote,
+    metric_map,
+    weighted_vote,
+)
 from csc_nb.baselines.kmeans import LCVQE
 from csc_nb.constraints import Constraints
 from csc_nb.datasets import toy_experts
 from csc_nb.oracles import ExpertPanel
 from csc_nb.softmax import num_grad
 
-ACC = np.array([.95, .85, .75, .65, .55])
-T = toy_experts(120, 3, 10, spread=.7, random_state=0)
+ACC = np.array([0.95, 0.85, 0.75, 0.65, 0.55])
+T = toy_experts(120, 3, 10, spread=0.7, random_state=0)
 C = ExpertPanel(T.target, ACC, random_state=0).sample(300)
 right = lambda c: ((T.target[c.a] == T.target[c.b]) == (c.value > 0)).mean()
 
 
 def test_votes_and_majority_by_hand():
-    c = Constraints([0, 0, 0, 1, 1], [1, 1, 1, 2, 2], [1, 1, -1, 1, -1], expert=[0, 1, 2, 0, 1], weight=[1, 1, 3, 1, 1], n_samples=3)
+    c = Constraints(
+        [0, 0, 0, 1, 1],
+        [1, 1, 1, 2, 2],
+        [1, 1, -1, 1, -1],
+        expert=[0, 1, 2, 0, 1],
+        weight=[1, 1, 3, 1, 1],
+        n_samples=3,
+    )
     v = count_votes(c)
     assert v.yes.tolist() == [2, 1] and v.no.tolist() == [3, 1]
     m = majority_vote(c)
     assert (m.a.tolist(), m.b.tolist(), m.value.tolist()) == ([0], [1], [-1])
     assert majority_vote(c, "cannot").value.tolist() == [-1, -1]
-    with pytest.raises(ValueError, match="ties"): majority_vote(c, "must")
+    with pytest.raises(ValueError, match="ties"):
+        majority_vote(c, "must")
 
 
 def test_dont_knows_do_not_vote():
-    c = Constraints([0, 0, 1], [1, 1, 2], [1, 0, 0], expert=[0, 1, 0], n_samples=3, value_kind="pm1")
+    c = Constraints(
+        [0, 0, 1], [1, 1, 2], [1, 0, 0], expert=[0, 1, 0], n_samples=3, value_kind="pm1"
+    )
     v = count_votes(c)
     assert (v.a.tolist(), v.yes.tolist(), v.no.tolist()) == ([0], [1], [0])
 
@@ -38,25 +61,33 @@ def test_dawid_skene_recovers_accuracies_and_votes_better():
     c = ExpertPanel(y, ACC, random_state=1).sample(1000)
     ds = dawid_skene(c)
     assert (np.diff(ds.history) > -1e-8).all()
-    np.testing.assert_allclose(ds.sensitivity, ACC, atol=.06)
-    np.testing.assert_allclose(ds.specificity, ACC, atol=.06)
+    np.testing.assert_allclose(ds.sensitivity, ACC, atol=0.06)
+    np.testing.assert_allclose(ds.specificity, ACC, atol=0.06)
     ok = lambda c: ((y[c.a] == y[c.b]) == (c.value > 0)).mean()
     assert ok(weighted_vote(c)) > ok(majority_vote(c))
     order = np.array([4, 2, 0, 1, 3])
-    other = dawid_skene(Constraints(c.a, c.b, c.value, expert=order[c.expert], n_samples=400))
+    other = dawid_skene(
+        Constraints(c.a, c.b, c.value, expert=order[c.expert], n_samples=400)
+    )
     np.testing.assert_allclose(other.sensitivity[order], ds.sensitivity, atol=1e-6)
 
 
 def test_majority_is_worse_than_the_best_expert_in_case_1():
-    assert right(majority_vote(C)) < ((T.target[C.a] == T.target[C.b]) == (C.value > 0))[C.expert == 0].mean() + .02
+    assert (
+        right(majority_vote(C))
+        < ((T.target[C.a] == T.target[C.b]) == (C.value > 0))[C.expert == 0].mean() + 0.02
+    )
 
 
 def test_any_clusterer_can_follow_a_vote():
     for vote in ("majority", "dawid-skene"):
-        e = CrowdVote(LCVQE(n_init=2), n_clusters=3, vote=vote, random_state=0).fit(T.data, constraints=C)
+        e = CrowdVote(LCVQE(n_init=2), n_clusters=3, vote=vote, random_state=0).fit(
+            T.data, constraints=C
+        )
         assert e.clusterer_.n_clusters == 3 and e.voted_.n_experts == 1
         assert e.predict(T.data[:5]).shape == (5,)
-    with pytest.raises(ValueError, match="vote="): CrowdVote(n_clusters=3, vote="loudest").fit(T.data, constraints=C)
+    with pytest.raises(ValueError, match="vote="):
+        CrowdVote(n_clusters=3, vote="loudest").fit(T.data, constraints=C)
 
 
 def test_average_similarity():
@@ -67,33 +98,53 @@ def test_average_similarity():
 
 
 def test_cspa_needs_many_pairs():
-    few, many = (CSPA(3, random_state=0).fit(T.data, constraints=ExpertPanel(T.target, np.full(5, .95), random_state=0).sample(q)) for q in (60, 2000))
-    assert nmi(T.target, many.labels_) > .9 > nmi(T.target, few.labels_)
+    few, many = (
+        CSPA(3, random_state=0).fit(
+            T.data,
+            constraints=ExpertPanel(T.target, np.full(5, 0.95), random_state=0).sample(q),
+        )
+        for q in (60, 2000)
+    )
+    assert nmi(T.target, many.labels_) > 0.9 > nmi(T.target, few.labels_)
     assert not hasattr(many, "predict")
 
 
 def test_completion_gradient_and_recovery():
     rng = np.random.default_rng(0)
-    U, i, j, v = rng.normal(size=(7, 2)), np.array([0, 1, 2, 5]), np.array([3, 4, 6, 6]), np.array([1., 0, 1, 0])
-    np.testing.assert_allclose(completion_loss(U, i, j, v)[1], num_grad(lambda u: completion_loss(u, i, j, v)[0], U), atol=1e-6)
+    U, i, j, v = (
+        rng.normal(size=(7, 2)),
+        np.array([0, 1, 2, 5]),
+        np.array([3, 4, 6, 6]),
+        np.array([1.0, 0, 1, 0]),
+    )
+    np.testing.assert_allclose(
+        completion_loss(U, i, j, v)[1],
+        num_grad(lambda u: completion_loss(u, i, j, v)[0], U),
+        atol=1e-6,
+    )
     z = np.arange(45) % 3
-    ii, jj = np.triu_indices(45, 1); keep = rng.permutation(len(ii))[:400]; ii, jj = ii[keep], jj[keep]
-    full = (lambda u: u@u.T)(complete_similarity(ii, jj, (z[ii] == z[jj])*1., 45, 3)[0])
-    assert ((full > .5) == (z[:, None] == z)).mean() > .97
+    ii, jj = np.triu_indices(45, 1)
+    keep = rng.permutation(len(ii))[:400]
+    ii, jj = ii[keep], jj[keep]
+    full = (lambda u: u @ u.T)(
+        complete_similarity(ii, jj, (z[ii] == z[jj]) * 1.0, 45, 3)[0]
+    )
+    assert ((full > 0.5) == (z[:, None] == z)).mean() > 0.97
 
 
 def test_metric_is_the_least_squares_one():
     rng = np.random.default_rng(0)
     X, U = rng.normal(size=(15, 3)), rng.normal(size=(15, 2))
-    L = metric_map(X, U, 0.)
-    G = num_grad(lambda M: ((X@M@X.T - U@U.T)**2).sum(), L@L.T)
+    L = metric_map(X, U, 0.0)
+    G = num_grad(lambda M: ((X @ M @ X.T - U @ U.T) ** 2).sum(), L @ L.T)
     assert np.abs(G).max() < 1e-5
 
 
 def test_semicrowd_filters_and_predicts():
     v = count_votes(C)
-    a, b, value = filter_votes(v, .25, .75)
-    assert len(a) < len(v.a) and set(value.tolist()) <= {0., 1.}
+    a, b, value = filter_votes(v, 0.25, 0.75)
+    assert len(a) < len(v.a) and set(value.tolist()) <= {0.0, 1.0}
     e = SemiCrowd(3, random_state=0).fit(T.data, constraints=C)
     np.testing.assert_array_equal(e.predict(T.data), e.labels_)
-    with pytest.raises(ValueError, match="low"): SemiCrowd(3, low=.8, high=.2).fit(T.data, constraints=C)
+    with pytest.raises(ValueError, match="low"):
+        SemiCrowd(3, low=0.8, high=0.2).fit(T.data, constraints=C)

@@ -1,4 +1,5 @@
 """k-means with links: brute force, monotone objectives, errors, seeds, agreement with the usual package when it is there."""
+
 import importlib.util, os, subprocess, sys, warnings
 from itertools import product
 from pathlib import Path
@@ -18,30 +19,48 @@ from csc_nb.constraints import Constraints
 from csc_nb.metrics import constraint_accuracy
 
 IRIS, Y = StandardScaler().fit_transform(load_iris().data), load_iris().target
-FAMILY = ["COPKMeans", "PCKMeans", "MPCKMeans", "CVQE", "LCVQE", "SeededKMeans", "ConstrainedKMeans", "ConstrainedEM"]
+FAMILY = [
+    "COPKMeans",
+    "PCKMeans",
+    "MPCKMeans",
+    "CVQE",
+    "LCVQE",
+    "SeededKMeans",
+    "ConstrainedKMeans",
+    "ConstrainedEM",
+]
 CLEAN = Constraints.from_labels(Y, n=100, random_state=0)
-NOISY = Constraints.from_labels(Y, n=100, noise=.15, random_state=0)
+NOISY = Constraints.from_labels(Y, n=100, noise=0.15, random_state=0)
 
 
-def make(name, K=3, **kw): return getattr(baselines, name).for_comparison(n_clusters=K, random_state=0).set_params(n_init=2, **kw)
+def make(name, K=3, **kw):
+    return (
+        getattr(baselines, name)
+        .for_comparison(n_clusters=K, random_state=0)
+        .set_params(n_init=2, **kw)
+    )
 
 
 def test_names_are_found_lazily():
     assert {"COPKMeans", "MPCKMeans", "ITML"} <= set(dir(baselines))
-    with pytest.raises(AttributeError, match="NoSuchThing"): baselines.NoSuchThing
+    with pytest.raises(AttributeError, match="NoSuchThing"):
+        baselines.NoSuchThing
 
 
 def test_import_has_no_side_effects():
-    code = ("import numpy as np, warnings; s, f, r = np.geterr(), list(warnings.filters), np.random.get_state()[1].tolist(); "
-            "import csc_nb.baselines.kmeans, csc_nb.baselines.metric; "
-            "assert np.geterr() == s and np.random.get_state()[1].tolist() == r; "
-            "mine = [w for w in warnings.filters if w not in f and 'csc_nb' in str(w)]; assert not mine, mine")
+    code = (
+        "import numpy as np, warnings; s, f, r = np.geterr(), list(warnings.filters), np.random.get_state()[1].tolist(); "
+        "import csc_nb.baselines.kmeans, csc_nb.baselines.metric; "
+        "assert np.geterr() == s and np.random.get_state()[1].tolist() == r; "
+        "mine = [w for w in warnings.filters if w not in f and 'csc_nb' in str(w)]; assert not mine, mine"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_fitting_leaves_global_state_alone():
     before, state = np.geterr(), np.random.get_state()[1].copy()
-    for name in FAMILY: make(name).fit(IRIS, constraints=NOISY)
+    for name in FAMILY:
+        make(name).fit(IRIS, constraints=NOISY)
     assert np.geterr() == before and (np.random.get_state()[1] == state).all()
 
 
@@ -49,24 +68,41 @@ def test_fitting_leaves_global_state_alone():
 @pytest.mark.parametrize("c", [None, CLEAN, NOISY], ids=["none", "clean", "noisy"])
 def test_objective_never_rises(name, c):
     h = np.array(make(name).fit(IRIS, constraints=c).objective_history_)
-    assert (np.diff(h) <= 1e-9*abs(h[0])).all()
+    assert (np.diff(h) <= 1e-9 * abs(h[0])).all()
 
 
-@pytest.mark.parametrize("kw", [dict(metric="full"), dict(metric="diagonal"), dict(shared=True), dict(metric="diagonal", shared=True), dict(reg=.05), dict(w=5.), dict(greedy=True)], ids=str)
+@pytest.mark.parametrize(
+    "kw",
+    [
+        dict(metric="full"),
+        dict(metric="diagonal"),
+        dict(shared=True),
+        dict(metric="diagonal", shared=True),
+        dict(reg=0.05),
+        dict(w=5.0),
+        dict(greedy=True),
+    ],
+    ids=str,
+)
 def test_mpck_variants_fall_and_have_their_shape(kw):
     m = make("MPCKMeans", **kw).fit(IRIS, constraints=NOISY)
     h = np.array(m.objective_history_)
-    assert (np.diff(h) <= 1e-9*abs(h[0])).all()
+    assert (np.diff(h) <= 1e-9 * abs(h[0])).all()
     A = m.metrics_
     assert np.linalg.eigvalsh(A).min() > 0
-    if kw.get("metric") == "diagonal": assert np.abs(A - A*np.eye(4)).max() == 0
-    if kw.get("shared"): np.testing.assert_allclose(A, A[:1].repeat(len(A), 0))
+    if kw.get("metric") == "diagonal":
+        assert np.abs(A - A * np.eye(4)).max() == 0
+    if kw.get("shared"):
+        np.testing.assert_allclose(A, A[:1].repeat(len(A), 0))
 
 
 @pytest.mark.parametrize("name", ["CVQE", "LCVQE"])
 def test_polishing_lowers_the_objective(name):
     C = km.start_centres(IRIS, CLEAN.must, 3, "neighbourhoods", 0, np.random.RandomState(0))
-    plain, fine = (make(name, init=C, polish=p).fit(IRIS, constraints=NOISY).objective_history_[-1] for p in (False, True))
+    plain, fine = (
+        make(name, init=C, polish=p).fit(IRIS, constraints=NOISY).objective_history_[-1]
+        for p in (False, True)
+    )
     assert fine <= plain + 1e-9
 
 
@@ -74,13 +110,20 @@ def test_suspects_are_the_broken_links():
     for name in FAMILY:
         m = make(name).fit(IRIS, constraints=NOISY)
         broken = (m.labels_[NOISY.a] == m.labels_[NOISY.b]) != (NOISY.value > 0)
-        np.testing.assert_array_equal(m.suspects_, np.c_[NOISY.a, NOISY.b, NOISY.value][broken])
+        np.testing.assert_array_equal(
+            m.suspects_, np.c_[NOISY.a, NOISY.b, NOISY.value][broken]
+        )
 
 
 def test_dont_know_changes_nothing():
-    both = CLEAN.merge(Constraints([0, 5], [60, 110], [0, 0], n_samples=150, value_kind="pm1"))
+    both = CLEAN.merge(
+        Constraints([0, 5], [60, 110], [0, 0], n_samples=150, value_kind="pm1")
+    )
     for name in FAMILY:
-        np.testing.assert_array_equal(make(name).fit(IRIS, constraints=both).labels_, make(name).fit(IRIS, constraints=CLEAN).labels_)
+        np.testing.assert_array_equal(
+            make(name).fit(IRIS, constraints=both).labels_,
+            make(name).fit(IRIS, constraints=CLEAN).labels_,
+        )
 
 
 @pytest.mark.parametrize("name", ["COPKMeans", "PCKMeans", "CVQE", "LCVQE", "SeededKMeans"])
@@ -95,19 +138,36 @@ def test_without_links_it_is_kmeans(name):
 def test_em_without_links_is_a_gaussian_mixture():
     X, _ = make_blobs(400, centers=3, cluster_std=1.5, random_state=2)
     m = baselines.ConstrainedEM(3, reg=1e-6, tol=1e-10, random_state=0).fit(X)
-    gm = GaussianMixture(3, means_init=m.cluster_centers_, precisions_init=np.linalg.inv(m.covariances_), weights_init=m.weights_, tol=1e-10, max_iter=500, random_state=0).fit(X)      # the same hill
-    assert m.objective_history_[-1] == pytest.approx(-gm.score(X)*len(X), rel=1e-4)
+    gm = GaussianMixture(
+        3,
+        means_init=m.cluster_centers_,
+        precisions_init=np.linalg.inv(m.covariances_),
+        weights_init=m.weights_,
+        tol=1e-10,
+        max_iter=500,
+        random_state=0,
+    ).fit(X)  # the same hill
+    assert m.objective_history_[-1] == pytest.approx(-gm.score(X) * len(X), rel=1e-4)
     np.testing.assert_allclose(np.sort(m.weights_), np.sort(gm.weights_), atol=1e-3)
 
 
 # COP-KMeans ---------------------------------------------------------------------------------------------------------
 
+
 def brute_cop(X, c, K):
     best = np.inf
     for z in product(range(K), repeat=len(X)):
         z = np.array(z)
-        if ((z[c.a] == z[c.b]) != (c.value > 0)).any(): continue
-        best = min(best, sum(((X[z == k] - X[z == k].mean(0))**2).sum() for k in range(K) if (z == k).any()))
+        if ((z[c.a] == z[c.b]) != (c.value > 0)).any():
+            continue
+        best = min(
+            best,
+            sum(
+                ((X[z == k] - X[z == k].mean(0)) ** 2).sum()
+                for k in range(K)
+                if (z == k).any()
+            ),
+        )
     return best
 
 
@@ -118,47 +178,83 @@ def test_cop_solves_every_satisfiable_small_case(seed):
     c = Constraints.from_labels(y, n=14, random_state=seed)
     m = baselines.COPKMeans(3, n_init=20, random_state=0).fit(X, constraints=c)
     assert constraint_accuracy(m.labels_, c) == 1
-    assert m.objective_history_[-1] == pytest.approx(brute_cop(X, c, 3), rel=.15)      # a local minimum, never below the global one
+    assert m.objective_history_[-1] == pytest.approx(
+        brute_cop(X, c, 3), rel=0.15
+    )  # a local minimum, never below the global one
     assert m.objective_history_[-1] >= brute_cop(X, c, 3) - 1e-9
 
 
 def test_cop_refuses_exactly_the_unsatisfiable(seed=0):
     rng, seen = np.random.default_rng(seed), set()
     for _ in range(60):
-        pairs = [(i, j) for i in range(6) for j in range(i) if rng.random() < .55]
-        if not pairs: continue
+        pairs = [(i, j) for i in range(6) for j in range(i) if rng.random() < 0.55]
+        if not pairs:
+            continue
         c = Constraints.from_pairs(cannot=pairs, n_samples=6)
-        possible = any(all(z[i] != z[j] for i, j in pairs) for z in product(range(3), repeat=6))
+        possible = any(
+            all(z[i] != z[j] for i, j in pairs) for z in product(range(3), repeat=6)
+        )
         seen.add(possible)
         X = rng.normal(size=(6, 2))
-        if possible: assert constraint_accuracy(baselines.COPKMeans(3, n_init=1, random_state=0).fit(X, constraints=c).labels_, c) == 1
+        if possible:
+            assert (
+                constraint_accuracy(
+                    baselines.COPKMeans(3, n_init=1, random_state=0)
+                    .fit(X, constraints=c)
+                    .labels_,
+                    c,
+                )
+                == 1
+            )
         else:
-            with pytest.raises(ValueError, match="n_clusters=3"): baselines.COPKMeans(3, n_init=1, random_state=0).fit(X, constraints=c)
+            with pytest.raises(ValueError, match="n_clusters=3"):
+                baselines.COPKMeans(3, n_init=1, random_state=0).fit(X, constraints=c)
     assert seen == {True, False}
 
 
 def test_cop_names_the_conflict():
-    c = Constraints.from_pairs(must=[(0, 1), (1, 2), (2, 3)], cannot=[(0, 3)], n_samples=150)
-    with pytest.raises(ValueError, match=r"cannot-link \(0, 3\).*0 – 1 – 2 – 3"): baselines.COPKMeans(3).fit(IRIS, constraints=c)
-    with pytest.raises(ValueError, match=r"cannot-link \(0, 3\)"): baselines.ConstrainedEM(3).fit(IRIS, constraints=c)
-    four = Constraints.from_pairs(cannot=[(i, j) for i in range(4) for j in range(i)], n_samples=150)
-    with pytest.raises(ValueError, match="4 groups of rows are pairwise cannot-linked.*Raise n_clusters to 4"): baselines.COPKMeans(3).fit(IRIS, constraints=four)
+    c = Constraints.from_pairs(
+        must=[(0, 1), (1, 2), (2, 3)], cannot=[(0, 3)], n_samples=150
+    )
+    with pytest.raises(ValueError, match=r"cannot-link \(0, 3\).*0 – 1 – 2 – 3"):
+        baselines.COPKMeans(3).fit(IRIS, constraints=c)
+    with pytest.raises(ValueError, match=r"cannot-link \(0, 3\)"):
+        baselines.ConstrainedEM(3).fit(IRIS, constraints=c)
+    four = Constraints.from_pairs(
+        cannot=[(i, j) for i in range(4) for j in range(i)], n_samples=150
+    )
+    with pytest.raises(
+        ValueError,
+        match="4 groups of rows are pairwise cannot-linked.*Raise n_clusters to 4",
+    ):
+        baselines.COPKMeans(3).fit(IRIS, constraints=four)
 
 
 def test_cop_relaxed_keeps_must_links_and_breaks_few():
-    four = Constraints.from_pairs(must=[(0, 1), (1, 2), (50, 51)], cannot=[(0, 2)] + [(i, j) for i in (0, 60, 70, 80) for j in (0, 60, 70, 80) if i < j], n_samples=150)
-    m = baselines.COPKMeans(3, on_conflict="relax", random_state=0).fit(IRIS, constraints=four)
+    four = Constraints.from_pairs(
+        must=[(0, 1), (1, 2), (50, 51)],
+        cannot=[(0, 2)]
+        + [(i, j) for i in (0, 60, 70, 80) for j in (0, 60, 70, 80) if i < j],
+        n_samples=150,
+    )
+    m = baselines.COPKMeans(3, on_conflict="relax", random_state=0).fit(
+        IRIS, constraints=four
+    )
     z = m.labels_
-    assert z[0] == z[1] == z[2] and z[50] == z[51] and len(m.suspects_) == 2      # (0, 2) and one edge of the clique of four
+    assert (
+        z[0] == z[1] == z[2] and z[50] == z[51] and len(m.suspects_) == 2
+    )  # (0, 2) and one edge of the clique of four
 
 
 def test_cop_uses_ids_in_its_error():
     ids = [f"row{i}" for i in range(150)]
     c = Constraints(["row0", "row1", "row0"], ["row1", "row2", "row2"], [1, 1, -1], ids=ids)
-    with pytest.raises(ValueError, match="row0.*row2"): baselines.COPKMeans(3).fit(IRIS, constraints=c, sample_id=ids)
+    with pytest.raises(ValueError, match="row0.*row2"):
+        baselines.COPKMeans(3).fit(IRIS, constraints=c, sample_id=ids)
 
 
 # kernels against formulas ---------------------------------------------------------------------------------------------
+
 
 def toy(seed=0, n=14, K=3):
     rng = np.random.default_rng(seed)
@@ -167,37 +263,63 @@ def toy(seed=0, n=14, K=3):
     return X, z, C, km.links_of(n, c, 1.3), c
 
 
-def all_stale(n): return np.full(n, 3, np.uint8)
+def all_stale(n):
+    return np.full(n, 3, np.uint8)
 
 
 def loops(X, z, C, c, w, must, cannot):
-    J = 0.
+    J = 0.0
     for i, j, v in zip(c.a, c.b, c.value):
-        if v > 0 and z[i] != z[j]: J += w*must(i, j)
-        if v < 0 and z[i] == z[j]: J += w*cannot(i, j)
+        if v > 0 and z[i] != z[j]:
+            J += w * must(i, j)
+        if v < 0 and z[i] == z[j]:
+            J += w * cannot(i, j)
     return J
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_objectives_against_loops(seed):
     X, z, C, L, c = toy(seed)
-    d = lambda i, k: ((X[i] - C[k])**2).sum()
-    base = .5*sum(d(i, z[i]) for i in range(len(X)))
-    g = lambda k, l: ((C[k] - C[l])**2).sum()
-    cvqe = base + loops(X, z, C, c, 1.3, lambda i, j: .5*g(z[i], z[j]), lambda i, j: .5*min(g(z[i], l) for l in range(3) if l != z[i]))
+    d = lambda i, k: ((X[i] - C[k]) ** 2).sum()
+    base = 0.5 * sum(d(i, z[i]) for i in range(len(X)))
+    g = lambda k, l: ((C[k] - C[l]) ** 2).sum()
+    cvqe = base + loops(
+        X,
+        z,
+        C,
+        c,
+        1.3,
+        lambda i, j: 0.5 * g(z[i], z[j]),
+        lambda i, j: 0.5 * min(g(z[i], l) for l in range(3) if l != z[i]),
+    )
     assert km.cvqe_objective(X, z, C, L) == pytest.approx(cvqe)
+
     def far(i, j):
         f = i if d(i, z[i]) >= d(j, z[i]) else j
-        return .5*min(d(f, l) for l in range(3) if l != z[i])
-    lcvqe = base + loops(X, z, C, c, 1.3, lambda i, j: .25*(d(j, z[i]) + d(i, z[j])), far)
+        return 0.5 * min(d(f, l) for l in range(3) if l != z[i])
+
+    lcvqe = base + loops(
+        X, z, C, c, 1.3, lambda i, j: 0.25 * (d(j, z[i]) + d(i, z[j])), far
+    )
     assert km.lcvqe_objective(X, z, C, L) == pytest.approx(lcvqe)
-    A = [np.diag([1., k + .5]) for k in range(3)]
+    A = [np.diag([1.0, k + 0.5]) for k in range(3)]
     M = km.make_metric(X, L, np.array([np.linalg.inv(a) for a in A]))
-    q = lambda u, v, k: (X[u] - X[v])@A[k]@(X[u] - X[v])
+    q = lambda u, v, k: (X[u] - X[v]) @ A[k] @ (X[u] - X[v])
     diam = [max(q(u, v, k) for u in range(len(X)) for v in range(len(X))) for k in range(3)]
-    mpck = sum((X[i] - C[z[i]])@A[z[i]]@(X[i] - C[z[i]]) - np.log(np.linalg.det(A[z[i]])) for i in range(len(X))) + .7*sum(map(np.trace, A))
-    mpck += loops(X, z, C, c, 1.3, lambda i, j: .5*(q(i, j, z[i]) + q(i, j, z[j])), lambda i, j: diam[z[i]] - q(i, j, z[i]))
-    assert km.mpck_objective(X, z, C, M, L, .7) == pytest.approx(mpck)
+    mpck = sum(
+        (X[i] - C[z[i]]) @ A[z[i]] @ (X[i] - C[z[i]]) - np.log(np.linalg.det(A[z[i]]))
+        for i in range(len(X))
+    ) + 0.7 * sum(map(np.trace, A))
+    mpck += loops(
+        X,
+        z,
+        C,
+        c,
+        1.3,
+        lambda i, j: 0.5 * (q(i, j, z[i]) + q(i, j, z[j])),
+        lambda i, j: diam[z[i]] - q(i, j, z[i]),
+    )
+    assert km.mpck_objective(X, z, C, M, L, 0.7) == pytest.approx(mpck)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -206,21 +328,44 @@ def test_cvqe_moves_are_priced_right(seed):
     before = km.cvqe_objective(X, z, C, L)
     G, H = km.centre_gaps(C)
     v = z.copy()
-    km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X)), all_stale(len(X)))
+    km._cvqe_icm(
+        0.5 * km.sq_dist(X, C),
+        L.indptr,
+        L.nbr,
+        L.w,
+        G,
+        H,
+        v,
+        np.arange(len(X)),
+        all_stale(len(X)),
+    )
     assert km.cvqe_objective(X, v, C, L) <= before + 1e-9
     stale = all_stale(len(X))
-    while km._cvqe_icm(.5*km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X)), stale): pass
-    for i in range(len(X)):                                            # no single move lowers it any more
-        for k in range(3): assert km.cvqe_objective(X, np.where(np.arange(len(X)) == i, k, v), C, L) >= km.cvqe_objective(X, v, C, L) - 1e-9
+    while km._cvqe_icm(
+        0.5 * km.sq_dist(X, C), L.indptr, L.nbr, L.w, G, H, v, np.arange(len(X)), stale
+    ):
+        pass
+    for i in range(len(X)):  # no single move lowers it any more
+        for k in range(3):
+            assert (
+                km.cvqe_objective(X, np.where(np.arange(len(X)) == i, k, v), C, L)
+                >= km.cvqe_objective(X, v, C, L) - 1e-9
+            )
 
 
 def test_sweeps_over_stale_prices_end_where_full_sweeps_end():
     for seed in range(5):
         X, z, C, L, _ = toy(seed)
-        W, a, b = km.walk(L, np.random.default_rng(seed).permutation(len(X))), z.copy(), z.copy()
-        cost, stale = .5*km.sq_dist(X, C)[W.point], all_stale(len(X))
-        while km._icm(cost, W.ptr, W.nbr, W.w, a, W.point, stale): pass
-        while km._icm(cost, W.ptr, W.nbr, W.w, b, W.point, all_stale(len(X))): pass
+        W, a, b = (
+            km.walk(L, np.random.default_rng(seed).permutation(len(X))),
+            z.copy(),
+            z.copy(),
+        )
+        cost, stale = 0.5 * km.sq_dist(X, C)[W.point], all_stale(len(X))
+        while km._icm(cost, W.ptr, W.nbr, W.w, a, W.point, stale):
+            pass
+        while km._icm(cost, W.ptr, W.nbr, W.w, b, W.point, all_stale(len(X))):
+            pass
         np.testing.assert_array_equal(a, b)
 
 
@@ -229,29 +374,46 @@ def test_a_walk_holds_the_links_of_every_point_in_its_order():
     order = np.random.default_rng(0).permutation(len(X))
     W = km.walk(L, order)
     for p, i in enumerate(order):
-        got = sorted(zip(W.nbr[W.ptr[p]:W.ptr[p+1]].tolist(), W.w[W.ptr[p]:W.ptr[p+1]].tolist()))
-        assert got == sorted([(int(j), 1.3*v) for k, j, v in zip(c.a, c.b, c.value) if k == i] + [(int(k), 1.3*v) for k, j, v in zip(c.a, c.b, c.value) if j == i])
+        got = sorted(
+            zip(
+                W.nbr[W.ptr[p] : W.ptr[p + 1]].tolist(),
+                W.w[W.ptr[p] : W.ptr[p + 1]].tolist(),
+            )
+        )
+        assert got == sorted(
+            [(int(j), 1.3 * v) for k, j, v in zip(c.a, c.b, c.value) if k == i]
+            + [(int(k), 1.3 * v) for k, j, v in zip(c.a, c.b, c.value) if j == i]
+        )
     np.testing.assert_array_equal(L.s[W.edge], W.w)
 
 
 def plain_assign(J, z, order, groups, K):
     "Moves of points and groups, priced by the whole objective: nothing is remembered and nothing skipped."
     z = z.copy()
+
     def cheapest(rows):
         prices = []
         for k in range(K):
-            v = z.copy(); v[rows] = k; prices.append(J(v))
+            v = z.copy()
+            v[rows] = k
+            prices.append(J(v))
         return int(np.argmin(prices)), min(prices)
+
     for _ in range(20):
         for _ in range(20):
             before = z.copy()
-            for i in order: z[i] = cheapest([i])[0]
-            if (z == before).all(): break
+            for i in order:
+                z[i] = cheapest([i])[0]
+            if (z == before).all():
+                break
         moved = 0
         for g in groups:
             k, price = cheapest(g)
-            if price < J(z) - 1e-9: z[g] = k; moved += 1
-        if not moved: break
+            if price < J(z) - 1e-9:
+                z[g] = k
+                moved += 1
+        if not moved:
+            break
     return z
 
 
@@ -259,115 +421,222 @@ def plain_assign(J, z, order, groups, K):
 def test_moves_against_the_whole_objective(fresh):
     rng = np.random.default_rng(0)
     for seed in range(8):
-        X, C, y = 2*rng.normal(size=(24, 2)), 2*rng.normal(size=(3, 2)), rng.integers(0, 3, 24)
-        c = Constraints.from_labels(y, n=40, noise=.25, random_state=seed)                     # contradictions: cannot-links inside groups
+        X, C, y = (
+            2 * rng.normal(size=(24, 2)),
+            2 * rng.normal(size=(3, 2)),
+            rng.integers(0, 3, 24),
+        )
+        c = Constraints.from_labels(
+            y, n=40, noise=0.25, random_state=seed
+        )  # contradictions: cannot-links inside groups
         c = Constraints(c.a, c.b, c.value, weight=rng.random(len(c.a)), n_samples=24)
-        L, z, order = km.links_of(24, c, 3.), np.full(24, -1) if fresh else rng.integers(0, 3, 24), rng.permutation(24)
+        L, z, order = (
+            km.links_of(24, c, 3.0),
+            np.full(24, -1) if fresh else rng.integers(0, 3, 24),
+            rng.permutation(24),
+        )
         groups = [L.mates.point[s:t] for s, t in zip(L.start, L.start[1:])]
-        cost = .5*km.sq_dist(X, C)
+        cost = 0.5 * km.sq_dist(X, C)
+
         def pck(v):
             on = v >= 0
             both = on[c.a] & on[c.b]
-            return cost[on, v[on]].sum() + 3*c.weight[both & ((v[c.a] == v[c.b]) != (c.value > 0))].sum()
-        np.testing.assert_array_equal(km.pck_assign(cost, L, order, [z]), plain_assign(pck, z, order, groups, 3))
-        if fresh or seed > 3: continue                                  # (5) needs every label
-        M = km.make_metric(X, L, np.array([np.diag([1., k + .5]) for k in range(3)]))
-        mpck = lambda v: km.mpck_objective(X, v, C, M, L, .7)
-        assert mpck(km.mpck_assign(X, C, M, L, z, order, .7)) <= mpck(plain_assign(mpck, z, order, groups, 3)) + 1e-9
+            return (
+                cost[on, v[on]].sum()
+                + 3 * c.weight[both & ((v[c.a] == v[c.b]) != (c.value > 0))].sum()
+            )
+
+        np.testing.assert_array_equal(
+            km.pck_assign(cost, L, order, [z]), plain_assign(pck, z, order, groups, 3)
+        )
+        if fresh or seed > 3:
+            continue  # (5) needs every label
+        M = km.make_metric(X, L, np.array([np.diag([1.0, k + 0.5]) for k in range(3)]))
+        mpck = lambda v: km.mpck_objective(X, v, C, M, L, 0.7)
+        assert (
+            mpck(km.mpck_assign(X, C, M, L, z, order, 0.7))
+            <= mpck(plain_assign(mpck, z, order, groups, 3)) + 1e-9
+        )
 
 
 def test_remembered_prices_change_nothing(monkeypatch):
     "Each sweep looks only at stale prices. Looking at all of them, every time, must end at the same labels."
+
     def all_of_them(sweep, group_sweep, z):
         z = z.copy()
         for _ in range(20):
             for _ in range(20):
-                if not sweep(z, all_stale(len(z))): break
-            if not group_sweep(z, all_stale(len(z))): break
+                if not sweep(z, all_stale(len(z))):
+                    break
+            if not group_sweep(z, all_stale(len(z))):
+                break
         return z
+
     remember, again = km.settle_points, 0
     for seed in range(12):
         rng = np.random.default_rng(seed)
-        X, C, y = rng.normal(size=(500, 2)), rng.normal(size=(4, 2)), rng.integers(0, 4, 500)
-        L, z, order = km.links_of(500, Constraints.from_labels(y, n=900, noise=.1, random_state=seed), 1.), rng.integers(0, 4, 500), rng.permutation(500)
-        M, rounds = km.make_metric(X, L, np.array([np.diag([1., k + .5]) for k in range(4)])), []
-        for assign in (lambda: km.pck_assign(.5*km.sq_dist(X, C), L, order, [z]), lambda: km.mpck_assign(X, C, M, L, z, order, .7)):
-            monkeypatch.setattr(km, "settle_points", all_of_them); want = assign()
+        X, C, y = (
+            rng.normal(size=(500, 2)),
+            rng.normal(size=(4, 2)),
+            rng.integers(0, 4, 500),
+        )
+        L, z, order = (
+            km.links_of(
+                500, Constraints.from_labels(y, n=900, noise=0.1, random_state=seed), 1.0
+            ),
+            rng.integers(0, 4, 500),
+            rng.permutation(500),
+        )
+        M, rounds = (
+            km.make_metric(X, L, np.array([np.diag([1.0, k + 0.5]) for k in range(4)])),
+            [],
+        )
+        for assign in (
+            lambda: km.pck_assign(0.5 * km.sq_dist(X, C), L, order, [z]),
+            lambda: km.mpck_assign(X, C, M, L, z, order, 0.7),
+        ):
+            monkeypatch.setattr(km, "settle_points", all_of_them)
+            want = assign()
+
             def count(sweep, group_sweep, v):
                 rounds.append(0)
-                def counted(*a): rounds[-1] += 1; return group_sweep(*a)
+
+                def counted(*a):
+                    rounds[-1] += 1
+                    return group_sweep(*a)
+
                 return remember(sweep, counted, v)
+
             monkeypatch.setattr(km, "settle_points", count)
             np.testing.assert_array_equal(assign(), want)
         again += max(rounds) > 2
-    assert again > 3                                                    # groups moved, then points, then groups
+    assert again > 3  # groups moved, then points, then groups
 
 
 def test_groups_are_priced_again_after_points_moved():
     moves = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        X, C, y = 2*rng.normal(size=(300, 2)), rng.normal(size=(3, 2)), rng.integers(0, 3, 300)
-        L, z = km.links_of(300, Constraints.from_labels(y, n=400, noise=.2, random_state=seed), 2.), rng.integers(0, 3, 300)
-        W, G, cost, one, two = km.walk(L, rng.permutation(300)), L.mates, .5*km.sq_dist(X, C), np.ones((len(L.mates.nbr), 3)), np.full(3, 2.)
-        def groups(z, stale): return km._group_moves(cost[G.point], G.ptr, G.nbr, G.w, L.inside, one, two, z, G.point, L.start, stale)
+        X, C, y = (
+            2 * rng.normal(size=(300, 2)),
+            rng.normal(size=(3, 2)),
+            rng.integers(0, 3, 300),
+        )
+        L, z = (
+            km.links_of(
+                300, Constraints.from_labels(y, n=400, noise=0.2, random_state=seed), 2.0
+            ),
+            rng.integers(0, 3, 300),
+        )
+        W, G, cost, one, two = (
+            km.walk(L, rng.permutation(300)),
+            L.mates,
+            0.5 * km.sq_dist(X, C),
+            np.ones((len(L.mates.nbr), 3)),
+            np.full(3, 2.0),
+        )
+
+        def groups(z, stale):
+            return km._group_moves(
+                cost[G.point],
+                G.ptr,
+                G.nbr,
+                G.w,
+                L.inside,
+                one,
+                two,
+                z,
+                G.point,
+                L.start,
+                stale,
+            )
+
         stale = all_stale(300)
-        while groups(z, stale): pass
+        while groups(z, stale):
+            pass
         km._icm(cost[W.point], W.ptr, W.nbr, W.w, z, W.point, stale)
         v = z.copy()
-        moves += groups(z, stale); groups(v, all_stale(300))
+        moves += groups(z, stale)
+        groups(v, all_stale(300))
         np.testing.assert_array_equal(z, v)
     assert moves
 
 
 def test_mpck_warmup_keeps_its_best_state():
-    X = StandardScaler().fit_transform(load_wine().data); y = load_wine().target
-    L = km.links_of(len(X), Constraints.from_labels(y, n=89, random_state=0), 1.)
+    X = StandardScaler().fit_transform(load_wine().data)
+    y = load_wine().target
+    L = km.links_of(len(X), Constraints.from_labels(y, n=89, random_state=0), 1.0)
     C = X[[0, 70, 150]]
     for rounds in (1, 5, 40):
-        z, mu, V, M = km.mpck_warmup(X, L, C, 1., False, False, rounds, np.random.RandomState(0))
-        value = km.mpck_objective(X, z, mu, M, L, 1.)
-        assert rounds == 1 or value <= before + 1e-9                    # same seed: more rounds can only find something lower
+        z, mu, V, M = km.mpck_warmup(
+            X, L, C, 1.0, False, False, rounds, np.random.RandomState(0)
+        )
+        value = km.mpck_objective(X, z, mu, M, L, 1.0)
+        assert (
+            rounds == 1 or value <= before + 1e-9
+        )  # same seed: more rounds can only find something lower
         before = value
-        run = km.mpck_descend(X, L, z, mu, V, M, 1., False, False, 20, 3, 1e-6, np.random.RandomState(1))
+        run = km.mpck_descend(
+            X, L, z, mu, V, M, 1.0, False, False, 20, 3, 1e-6, np.random.RandomState(1)
+        )
         assert run.history[0] <= value + 1e-9
 
 
 def test_given_centres_are_tried_in_several_orders():
     X, y = StandardScaler().fit_transform(load_wine().data), load_wine().target
     c = Constraints.from_labels(y, n=89, random_state=0)
-    one, ten = (baselines.MPCKMeans(3, init=X[[0, 70, 150]], n_init=n, random_state=0).fit(X, constraints=c).objective_history_[-1] for n in (1, 10))
-    assert ten < one                                                    # the first of the ten is the one
+    one, ten = (
+        baselines.MPCKMeans(3, init=X[[0, 70, 150]], n_init=n, random_state=0)
+        .fit(X, constraints=c)
+        .objective_history_[-1]
+        for n in (1, 10)
+    )
+    assert ten < one  # the first of the ten is the one
 
 
 @pytest.mark.parametrize("n,d", [(30, 2), (300, 3), (500, 12)])
 def test_farthest_pair_is_exact_within_its_budget(n, d):
     Y = np.random.default_rng(n).normal(size=(n, d))
     D = km.sq_dist(Y, Y)
-    i, j, best, _ = km.farthest_pair(Y, budget=n*n)
+    i, j, best, _ = km.farthest_pair(Y, budget=n * n)
     assert best == pytest.approx(D.max()) and D[i, j] == pytest.approx(best)
 
 
 def test_farthest_pair_on_a_sphere_stops_at_its_budget():
-    Y = np.random.default_rng(0).normal(size=(3000, 3)); Y /= np.sqrt((Y**2).sum(1, keepdims=True))
+    Y = np.random.default_rng(0).normal(size=(3000, 3))
+    Y /= np.sqrt((Y**2).sum(1, keepdims=True))
     i, j, best, count = km.farthest_pair(Y)
-    assert best == pytest.approx(((Y[i] - Y[j])**2).sum()) and 3.9 < best <= 4 and count <= 100_000 + 10*3000
+    assert (
+        best == pytest.approx(((Y[i] - Y[j]) ** 2).sum())
+        and 3.9 < best <= 4
+        and count <= 100_000 + 10 * 3000
+    )
 
 
-def test_farthest_pair_of_equal_rows(): assert km.farthest_pair(np.ones((5, 2)))[2] == 0
+def test_farthest_pair_of_equal_rows():
+    assert km.farthest_pair(np.ones((5, 2)))[2] == 0
 
 
 # seeds -----------------------------------------------------------------------------------------------------------------
+
 
 def test_seeds_fix_the_labels_and_their_number():
     seeds = np.full(150, -1)
     seeds[[0, 1, 50, 51, 100, 149]] = [7, 7, 3, 3, 5, 5]
     m = baselines.ConstrainedKMeans(3, random_state=0).fit(IRIS, seeds=seeds)
-    assert m.labels_[0] == m.labels_[1] and m.labels_[100] == m.labels_[149] and len(set(m.labels_[[0, 50, 100]])) == 3
+    assert (
+        m.labels_[0] == m.labels_[1]
+        and m.labels_[100] == m.labels_[149]
+        and len(set(m.labels_[[0, 50, 100]])) == 3
+    )
     s = baselines.SeededKMeans(3, random_state=0).fit(IRIS, seeds=seeds)
-    assert s.objective_history_[-1] <= m.objective_history_[-1] + 1e-9            # free labels can only be cheaper here
-    with pytest.raises(ValueError, match="name 3 clusters but n_clusters=2"): baselines.SeededKMeans(2).fit(IRIS, seeds=seeds)
-    with pytest.raises(ValueError, match="one entry per row"): baselines.SeededKMeans(3).fit(IRIS, seeds=seeds[:10])
+    assert (
+        s.objective_history_[-1] <= m.objective_history_[-1] + 1e-9
+    )  # free labels can only be cheaper here
+    with pytest.raises(ValueError, match="name 3 clusters but n_clusters=2"):
+        baselines.SeededKMeans(2).fit(IRIS, seeds=seeds)
+    with pytest.raises(ValueError, match="one entry per row"):
+        baselines.SeededKMeans(3).fit(IRIS, seeds=seeds[:10])
 
 
 def test_true_seeds_help_on_wine():
@@ -379,50 +648,94 @@ def test_true_seeds_help_on_wine():
 
 # bad input, weights ----------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name,kw,match", [
-    ("PCKMeans", dict(w=-1.), "price of a broken link"), ("PCKMeans", dict(init="best"), "init='best'"), ("PCKMeans", dict(n_clusters=0), "at least 1"),
-    ("PCKMeans", dict(n_clusters=151), "n_samples=150 should be >= n_clusters=151"), ("MPCKMeans", dict(metric="round"), "'full' or 'diagonal'"), ("MPCKMeans", dict(reg=0), "no minimum"),
-    ("COPKMeans", dict(on_conflict="pray"), "'raise' or 'relax'"), ("ConstrainedEM", dict(eps=0.), "between 0 and 1"), ("ConstrainedEM", dict(covariance_type="round"), "'full', 'diag' or 'tied'"),
-    ("ConstrainedEM", dict(reg=0.), "reg=0.0 must be above 0"), ("PCKMeans", dict(w=None), "price of a broken link"), ("PCKMeans", dict(max_iter=0), "max_iter=0 must be a whole number"), ("MPCKMeans", dict(patience=0), "patience=0"),
-    ("LCVQE", dict(n_init=0), "n_init=0"), ("ConstrainedEM", dict(exact_limit=0), "exact_limit=0"), ("PCKMeans", dict(init=np.full((3, 4), np.nan)), "12 entries that are not finite")])
+
+@pytest.mark.parametrize(
+    "name,kw,match",
+    [
+        ("PCKMeans", dict(w=-1.0), "price of a broken link"),
+        ("PCKMeans", dict(init="best"), "init='best'"),
+        ("PCKMeans", dict(n_clusters=0), "at least 1"),
+        ("PCKMeans", dict(n_clusters=151), "n_samples=150 should be >= n_clusters=151"),
+        ("MPCKMeans", dict(metric="round"), "'full' or 'diagonal'"),
+        ("MPCKMeans", dict(reg=0), "no minimum"),
+        ("COPKMeans", dict(on_conflict="pray"), "'raise' or 'relax'"),
+        ("ConstrainedEM", dict(eps=0.0), "between 0 and 1"),
+        ("ConstrainedEM", dict(covariance_type="round"), "'full', 'diag' or 'tied'"),
+        ("ConstrainedEM", dict(reg=0.0), "reg=0.0 must be above 0"),
+        ("PCKMeans", dict(w=None), "price of a broken link"),
+        ("PCKMeans", dict(max_iter=0), "max_iter=0 must be a whole number"),
+        ("MPCKMeans", dict(patience=0), "patience=0"),
+        ("LCVQE", dict(n_init=0), "n_init=0"),
+        ("ConstrainedEM", dict(exact_limit=0), "exact_limit=0"),
+        ("PCKMeans", dict(init=np.full((3, 4), np.nan)), "12 entries that are not finite"),
+    ],
+)
 def test_bad_parameters(name, kw, match):
-    with pytest.raises(ValueError, match=match): getattr(baselines, name)(3).set_params(**kw).fit(IRIS)
+    with pytest.raises(ValueError, match=match):
+        getattr(baselines, name)(3).set_params(**kw).fit(IRIS)
 
 
 def test_clique_warns():
-    four = Constraints.from_pairs(cannot=[(i, j) for i in range(4) for j in range(i)], n_samples=150)
-    with pytest.warns(UserWarning, match="4 rows are pairwise cannot-linked"): baselines.PCKMeans(3, random_state=0).fit(IRIS, constraints=four)
+    four = Constraints.from_pairs(
+        cannot=[(i, j) for i in range(4) for j in range(i)], n_samples=150
+    )
+    with pytest.warns(UserWarning, match="4 rows are pairwise cannot-linked"):
+        baselines.PCKMeans(3, random_state=0).fit(IRIS, constraints=four)
 
 
 def test_heavy_links_win():
     light = Constraints([0], [100], [1], weight=[1e-6], n_samples=150)
     heavy = Constraints([0], [100], [1], weight=[1e6], n_samples=150)
-    z = [baselines.PCKMeans(3, random_state=0).fit(IRIS, constraints=c).labels_ for c in (light, heavy)]
+    z = [
+        baselines.PCKMeans(3, random_state=0).fit(IRIS, constraints=c).labels_
+        for c in (light, heavy)
+    ]
     assert z[0][0] != z[0][100] and z[1][0] == z[1][100]
 
 
 @pytest.mark.parametrize("name", FAMILY)
 def test_units_do_not_matter(name):
-    kw = {} if name in ("SeededKMeans", "ConstrainedKMeans") else dict(init=IRIS[[0, 70, 140]])
-    labels = [make(name).set_params(**{k: v*unit for k, v in kw.items()}).fit(IRIS*unit, constraints=CLEAN).labels_ for unit in (1., 1e-9, 1e6)]
+    kw = (
+        {}
+        if name in ("SeededKMeans", "ConstrainedKMeans")
+        else dict(init=IRIS[[0, 70, 140]])
+    )
+    labels = [
+        make(name)
+        .set_params(**{k: v * unit for k, v in kw.items()})
+        .fit(IRIS * unit, constraints=CLEAN)
+        .labels_
+        for unit in (1.0, 1e-9, 1e6)
+    ]
     assert min(ari(labels[0], z) for z in labels) == 1
 
 
 def test_clique_search_returns_a_clique():
     for seed in range(20):
         rng = np.random.default_rng(seed)
-        pairs = np.array([(i, j) for i in range(40) for j in range(i) if rng.random() < .1] + [(i, j) for i in (3, 9, 17, 20, 31) for j in (3, 9, 17, 20, 31) if i < j] + [(3, 9)])
-        found, linked = km.cannot_clique(40, pairs[rng.permutation(len(pairs))]), {frozenset(p) for p in pairs.tolist()}
-        assert all(frozenset((i, j)) in linked for i in found for j in found if i < j) and len(found) >= 5
+        pairs = np.array(
+            [(i, j) for i in range(40) for j in range(i) if rng.random() < 0.1]
+            + [(i, j) for i in (3, 9, 17, 20, 31) for j in (3, 9, 17, 20, 31) if i < j]
+            + [(3, 9)]
+        )
+        found, linked = (
+            km.cannot_clique(40, pairs[rng.permutation(len(pairs))]),
+            {frozenset(p) for p in pairs.tolist()},
+        )
+        assert (
+            all(frozenset((i, j)) in linked for i in found for j in found if i < j)
+            and len(found) >= 5
+        )
     assert km.cannot_clique(3, np.empty((0, 2), int)) == []
 
 
 def test_max_iter_is_reported():
-    with pytest.warns(ConvergenceWarning, match="max_iter=1"): baselines.MPCKMeans(3, max_iter=1, random_state=0).fit(IRIS, constraints=CLEAN)
+    with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+        baselines.MPCKMeans(3, max_iter=1, random_state=0).fit(IRIS, constraints=CLEAN)
 
 
 def test_same_row_many_times():
-    X = np.repeat(np.arange(4.)[:, None], 10, 0)
+    X = np.repeat(np.arange(4.0)[:, None], 10, 0)
     for name in FAMILY:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -431,22 +744,52 @@ def test_same_row_many_times():
 
 # quality and the peer --------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.slow
 def test_quality_with_clean_answers():
     c = [Constraints.from_labels(Y, n=150, random_state=s) for s in range(3)]
-    assert np.mean([ari(Y, baselines.MPCKMeans(3, random_state=0).fit(IRIS, constraints=v).labels_) for v in c]) > .96
+    assert (
+        np.mean(
+            [
+                ari(
+                    Y,
+                    baselines.MPCKMeans(3, random_state=0).fit(IRIS, constraints=v).labels_,
+                )
+                for v in c
+            ]
+        )
+        > 0.96
+    )
     X, y = StandardScaler().fit_transform(load_wine().data), load_wine().target
-    assert np.mean([ari(y, baselines.LCVQE(3, random_state=0).fit(X, constraints=Constraints.from_labels(y, n=178, random_state=s)).labels_) for s in range(3)]) > .93
+    assert (
+        np.mean(
+            [
+                ari(
+                    y,
+                    baselines.LCVQE(3, random_state=0)
+                    .fit(X, constraints=Constraints.from_labels(y, n=178, random_state=s))
+                    .labels_,
+                )
+                for s in range(3)
+            ]
+        )
+        > 0.93
+    )
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not os.environ.get("CSC_NB_PEER_PYTHON"), reason="CSC_NB_PEER_PYTHON does not name an interpreter with active-semi-supervised-clustering")
+@pytest.mark.skipif(
+    not os.environ.get("CSC_NB_PEER_PYTHON"),
+    reason="CSC_NB_PEER_PYTHON does not name an interpreter with active-semi-supervised-clustering",
+)
 def test_objective_against_the_usual_package():
-    path = Path(__file__).parent.parent/"benchmarks"/"bench_baselines.py"
+    path = Path(__file__).parent.parent / "benchmarks" / "bench_baselines.py"
     spec = importlib.util.spec_from_file_location("bench_baselines", path)
-    bench = importlib.util.module_from_spec(spec); spec.loader.exec_module(bench)
+    bench = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bench)
     _, rows = bench.agreement(repeats=2, sets=("iris", "wine"))
     for r in rows:
-        if r[-1] or r[1] == "cop" and r[9]: continue                    # the peer failed, or won by breaking links
-        assert r[7] <= r[5] + 1e-6*abs(r[5]), r
+        if r[-1] or r[1] == "cop" and r[9]:
+            continue  # the peer failed, or won by breaking links
+        assert r[7] <= r[5] + 1e-6 * abs(r[5]), r
     assert sum(not r[-1] for r in rows) >= 12

@@ -1,4 +1,5 @@
 """Learned metrics: gradients, KKT conditions, what each must do on data where the answer is known, the clusterers."""
+
 import numpy as np
 import pytest
 from scipy.optimize import approx_fprime
@@ -15,21 +16,31 @@ from csc_nb.constraints import Constraints, Triplets
 
 IRIS, Y = StandardScaler().fit_transform(load_iris().data), load_iris().target
 CLEAN = Constraints.from_labels(Y, n=120, random_state=0)
-NOISY = Constraints.from_labels(Y, n=120, noise=.15, random_state=0)
-LEARNERS = {"itml": me.ITML(), "mmc": me.MMC(), "mmc-diagonal": me.MMC(diagonal=True), "mmc-reg": me.MMC(reg=1.), "lsml": me.LSML(), "rca": me.RCA(), "sparse-lp": me.SparseLP(max_comparisons=300)}
+NOISY = Constraints.from_labels(Y, n=120, noise=0.15, random_state=0)
+LEARNERS = {
+    "itml": me.ITML(),
+    "mmc": me.MMC(),
+    "mmc-diagonal": me.MMC(diagonal=True),
+    "mmc-reg": me.MMC(reg=1.0),
+    "lsml": me.LSML(),
+    "rca": me.RCA(),
+    "sparse-lp": me.SparseLP(max_comparisons=300),
+}
 CLUSTERERS = [me.ITMLKMeans, me.MMCKMeans, me.LSMLKMeans, me.RCAKMeans, me.SparseLPKMeans]
 
 
 def spd(rng, d):
     B = rng.normal(size=(d, d))
-    return B@B.T + .2*np.eye(d)
+    return B @ B.T + 0.2 * np.eye(d)
 
 
-def sym(G): return (G + G.T)/2
+def sym(G):
+    return (G + G.T) / 2
 
 
 @pytest.fixture(params=LEARNERS, ids=str)
-def learner(request): return clone(LEARNERS[request.param])
+def learner(request):
+    return clone(LEARNERS[request.param])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -37,7 +48,11 @@ def test_gradients(seed):
     rng = np.random.default_rng(seed)
     U, V, w, d = rng.normal(size=(30, 4)), rng.normal(size=(30, 4)), rng.random(30), 4
     A = spd(rng, d)
-    for f in (me.mmc_objective(U, w, V, w), me.mmc_objective(U, w, V, w, .3), me.lsml_objective(U, V, w/w.sum(), 20., spd(rng, d))):
+    for f in (
+        me.mmc_objective(U, w, V, w),
+        me.mmc_objective(U, w, V, w, 0.3),
+        me.lsml_objective(U, V, w / w.sum(), 20.0, spd(rng, d)),
+    ):
         num = approx_fprime(A.ravel(), lambda a: f(a.reshape(d, d))[0], 1e-7).reshape(d, d)
         np.testing.assert_allclose(sym(f(A)[1]), sym(num), rtol=1e-3, atol=1e-4)
 
@@ -50,55 +65,78 @@ def test_mmc_meets_kkt(c, diagonal):
     A, history, _ = me.minimise_psd(f, np.eye(4), diagonal, max_iter=3000, tol=1e-14)
     low, gap = me.kkt(f, A, diagonal)
     assert low > -1e-3 and gap < 1e-3
-    assert (me.weighted_outer(V[s > 0], w[s > 0])*A).sum() == pytest.approx(.5, rel=1e-3)      # follows from homogeneity
+    assert (me.weighted_outer(V[s > 0], w[s > 0]) * A).sum() == pytest.approx(
+        0.5, rel=1e-3
+    )  # follows from homogeneity
     assert (np.diff(history) <= 1e-9).all()
 
 
 def test_mmc_does_not_depend_on_units():
-    a, b = (me.MMC(diagonal=True).fit(X, constraints=CLEAN).metric_ for X in (IRIS, 1000*IRIS))
-    np.testing.assert_allclose(a/a.max(), b/b.max(), atol=1e-3)
+    a, b = (
+        me.MMC(diagonal=True).fit(X, constraints=CLEAN).metric_ for X in (IRIS, 1000 * IRIS)
+    )
+    np.testing.assert_allclose(a / a.max(), b / b.max(), atol=1e-3)
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_itml_meets_kkt_and_has_no_duality_gap(seed):
     rng = np.random.default_rng(seed)
-    V, delta, gamma = rng.normal(size=(60, 3)), np.where(rng.random(60) < .5, 1, -1), rng.uniform(.5, 3, 60)
+    V, delta, gamma = (
+        rng.normal(size=(60, 3)),
+        np.where(rng.random(60) < 0.5, 1, -1),
+        rng.uniform(0.5, 3, 60),
+    )
     A0 = spd(rng, 3)
-    A, lam, xi, history = me.itml(V, delta, gamma, 1., 6., A0, max_iter=50_000, tol=1e-12)
-    xi0, p = np.where(delta > 0, 1., 6.), ((V@A)*V).sum(1)
-    np.testing.assert_allclose(np.linalg.inv(A), np.linalg.inv(A0) + me.weighted_outer(V, lam*delta), atol=1e-6)
-    assert lam.min() >= 0 and (delta*(p - xi)).max() < 1e-6 and np.abs(lam*(p - xi)).max() < 1e-6
-    primal = me.logdet_div(A, A0) + (gamma*(xi/xi0 - np.log(xi/xi0) - 1)).sum()
-    assert primal == pytest.approx(-history[-1], abs=1e-6) and (np.diff(history) <= 1e-9).all()
+    A, lam, xi, history = me.itml(V, delta, gamma, 1.0, 6.0, A0, max_iter=50_000, tol=1e-12)
+    xi0, p = np.where(delta > 0, 1.0, 6.0), ((V @ A) * V).sum(1)
+    np.testing.assert_allclose(
+        np.linalg.inv(A), np.linalg.inv(A0) + me.weighted_outer(V, lam * delta), atol=1e-6
+    )
+    assert (
+        lam.min() >= 0
+        and (delta * (p - xi)).max() < 1e-6
+        and np.abs(lam * (p - xi)).max() < 1e-6
+    )
+    primal = me.logdet_div(A, A0) + (gamma * (xi / xi0 - np.log(xi / xi0) - 1)).sum()
+    assert (
+        primal == pytest.approx(-history[-1], abs=1e-6) and (np.diff(history) <= 1e-9).all()
+    )
 
 
 def test_itml_kernel_is_the_formula():
     rng = np.random.default_rng(0)
-    V, delta, gamma = rng.normal(size=(10, 3)), np.where(rng.random(10) < .5, 1, -1), np.ones(10)
-    A, lam, xi = np.eye(3), np.zeros(10), np.where(delta > 0, 1., 6.)
+    V, delta, gamma = (
+        rng.normal(size=(10, 3)),
+        np.where(rng.random(10) < 0.5, 1, -1),
+        np.ones(10),
+    )
+    A, lam, xi = np.eye(3), np.zeros(10), np.where(delta > 0, 1.0, 6.0)
     B, mu, eta = A.copy(), lam.copy(), xi.copy()
     me._itml_pass(A, V, delta, gamma, lam, xi)
     for i in range(10):
-        p = V[i]@B@V[i]
-        alpha = min(mu[i], delta[i]*.5*(1/p - 1/eta[i]))
-        mu[i] -= alpha; eta[i] = 1/(1/eta[i] + delta[i]*alpha)
-        B = np.linalg.inv(np.linalg.inv(B) - delta[i]*alpha*np.outer(V[i], V[i]))
-    np.testing.assert_allclose(A, B, rtol=1e-9); np.testing.assert_allclose(lam, mu)
+        p = V[i] @ B @ V[i]
+        alpha = min(mu[i], delta[i] * 0.5 * (1 / p - 1 / eta[i]))
+        mu[i] -= alpha
+        eta[i] = 1 / (1 / eta[i] + delta[i] * alpha)
+        B = np.linalg.inv(np.linalg.inv(B) - delta[i] * alpha * np.outer(V[i], V[i]))
+    np.testing.assert_allclose(A, B, rtol=1e-9)
+    np.testing.assert_allclose(lam, mu)
 
 
 @pytest.mark.parametrize("c", [CLEAN, NOISY], ids=["clean", "noisy"])
 def test_lsml_gradient_is_zero_at_the_minimum(c):
     near, far, w = me.comparisons(IRIS, c, rng=np.random.RandomState(0))
-    f = me.lsml_objective(near, far, w, 10., np.eye(4))
+    f = me.lsml_objective(near, far, w, 10.0, np.eye(4))
     A, history, _ = me.minimise_psd(f, np.eye(4), max_iter=3000, tol=1e-14)
     assert np.abs(sym(f(A)[1])).max() < 1e-3 and (np.diff(history) <= 1e-9).all()
 
 
 def test_comparisons_from_triplets_by_hand():
-    X = np.array([[0.], [1.], [10.], [3.]])
+    X = np.array([[0.0], [1.0], [10.0], [3.0]])
     t = Triplets([0, 0], [1, 2], [2, 3], ["ab", "none"], n_samples=4)
     near, far, w = me.comparisons(X, None, t)
-    np.testing.assert_array_equal(np.abs(near).ravel(), [1, 1]); np.testing.assert_array_equal(np.abs(far).ravel(), [10, 9])
+    np.testing.assert_array_equal(np.abs(near).ravel(), [1, 1])
+    np.testing.assert_array_equal(np.abs(far).ravel(), [10, 9])
     assert w.sum() == pytest.approx(1)
 
 
@@ -116,8 +154,8 @@ def test_rca_whitens_the_inside_of_groups():
 
 def test_sparse_lp_is_proved_optimal_and_dominant():
     rng = np.random.default_rng(0)
-    near, far = rng.normal(size=(40, 5))*[.1, 1, 1, 1, 3], rng.normal(size=(40, 5))
-    A, primal, dual = me.sparse_lp(near, far, np.full(40, 1/40), .02)
+    near, far = rng.normal(size=(40, 5)) * [0.1, 1, 1, 1, 3], rng.normal(size=(40, 5))
+    A, primal, dual = me.sparse_lp(near, far, np.full(40, 1 / 40), 0.02)
     assert primal == pytest.approx(dual, abs=1e-8)
     off = np.abs(A).sum(1) - np.diag(A)
     assert (np.diag(A) >= off - 1e-9).all() and np.linalg.eigvalsh(A).min() >= -1e-9
@@ -126,12 +164,12 @@ def test_sparse_lp_is_proved_optimal_and_dominant():
 def test_the_useless_column_is_dropped(learner):
     rng = np.random.default_rng(0)
     y = np.arange(120) % 2
-    X = np.c_[3*y + rng.normal(0, .5, 120), rng.normal(0, 3, 120)]
+    X = np.c_[3 * y + rng.normal(0, 0.5, 120), rng.normal(0, 3, 120)]
     c = Constraints.from_labels(y, n=120, random_state=0)
     before, after = ari(y, KMeans(2, n_init=10, random_state=0).fit(X).labels_), None
     Z = learner.fit(X, constraints=c).transform(X)
     after = ari(y, KMeans(2, n_init=10, random_state=0).fit(Z).labels_)
-    assert before < .5 and after > .9
+    assert before < 0.5 and after > 0.9
 
 
 def test_no_answers_mean_euclid(learner):
@@ -140,27 +178,40 @@ def test_no_answers_mean_euclid(learner):
 
 
 def test_only_one_kind_of_answer(learner):
-    for c in (Constraints.from_pairs(must=CLEAN.must.tolist(), n_samples=150), Constraints.from_pairs(cannot=CLEAN.cannot.tolist(), n_samples=150)):
+    for c in (
+        Constraints.from_pairs(must=CLEAN.must.tolist(), n_samples=150),
+        Constraints.from_pairs(cannot=CLEAN.cannot.tolist(), n_samples=150),
+    ):
         assert np.isfinite(clone(learner).fit(IRIS, constraints=c).transform(IRIS)).all()
 
 
 def test_metric_is_positive_and_matches_the_map(learner):
     m = learner.fit(IRIS, constraints=NOISY)
-    np.testing.assert_allclose(m.components_@m.components_.T, m.metric_, atol=1e-8*max(1, np.abs(m.metric_).max()))
+    np.testing.assert_allclose(
+        m.components_ @ m.components_.T,
+        m.metric_,
+        atol=1e-8 * max(1, np.abs(m.metric_).max()),
+    )
     assert np.linalg.eigvalsh(m.metric_).min() > -1e-9
     h = np.array(m.objective_history_)
-    assert (np.diff(h) <= 1e-9*max(abs(h[0]), 1)).all()
+    assert (np.diff(h) <= 1e-9 * max(abs(h[0]), 1)).all()
 
 
 @pytest.mark.parametrize("name", ["itml", "mmc", "rca", "lsml"])
 def test_transformers_pass_sklearns_checks(name):
-    failed = [f"{r['check_name']}: {r['exception']}" for r in check_estimator(clone(LEARNERS[name]), on_fail=None, on_skip=None) if r["status"] == "failed"]
+    failed = [
+        f"{r['check_name']}: {r['exception']}"
+        for r in check_estimator(clone(LEARNERS[name]), on_fail=None, on_skip=None)
+        if r["status"] == "failed"
+    ]
     assert not failed, "\n".join(failed)
 
 
 def test_transformer_in_a_pipeline():
-    pipe = make_pipeline(StandardScaler(), me.ITML(), KMeans(3, n_init=10, random_state=0)).fit(load_iris().data, itml__constraints=CLEAN)
-    assert ari(Y, pipe[-1].labels_) > .85
+    pipe = make_pipeline(
+        StandardScaler(), me.ITML(), KMeans(3, n_init=10, random_state=0)
+    ).fit(load_iris().data, itml__constraints=CLEAN)
+    assert ari(Y, pipe[-1].labels_) > 0.85
 
 
 @pytest.mark.parametrize("cls", CLUSTERERS, ids=lambda c: c.__name__)
@@ -172,8 +223,10 @@ def test_clusterers_predict_what_they_fitted(cls):
 
 
 def test_tuning_counts_held_out_answers_only():
-    values = (1., .1)
-    best, kept = me.tune_learner(me.ITML(), ("gamma", values), IRIS, NOISY, 3, 3, np.random.RandomState(0))
+    values = (1.0, 0.1)
+    best, kept = me.tune_learner(
+        me.ITML(), ("gamma", values), IRIS, NOISY, 3, 3, np.random.RandomState(0)
+    )
     assert best == values[int(np.argmax(kept))] and ((0 <= kept) & (kept <= 1)).all()
 
 
@@ -184,13 +237,28 @@ def test_triplets_help_on_wine():
     assert ari(y, m.labels_) >= ari(y, KMeans(3, n_init=10, random_state=0).fit(X).labels_)
 
 
-@pytest.mark.parametrize("bad,match", [(me.ITML(gamma=0.), "price of slack"), (me.RCA(reg=0.), "above 0"), (me.ITML(bounds=(95, 5)), "lower one first"), (me.ITML(bounds=5), "two percentiles"),
-    (me.MMC(reg=-1), "at least 0"), (me.LSML(eta=0), "eta=0 must be above 0"), (me.SparseLP(gamma=0), "price of the entries"), (me.ITMLKMeans(3, folds=1), "at least 2")])
+@pytest.mark.parametrize(
+    "bad,match",
+    [
+        (me.ITML(gamma=0.0), "price of slack"),
+        (me.RCA(reg=0.0), "above 0"),
+        (me.ITML(bounds=(95, 5)), "lower one first"),
+        (me.ITML(bounds=5), "two percentiles"),
+        (me.MMC(reg=-1), "at least 0"),
+        (me.LSML(eta=0), "eta=0 must be above 0"),
+        (me.SparseLP(gamma=0), "price of the entries"),
+        (me.ITMLKMeans(3, folds=1), "at least 2"),
+    ],
+)
 def test_bad_parameters(bad, match):
-    with pytest.raises(ValueError, match=match): bad.fit(IRIS, constraints=CLEAN)
+    with pytest.raises(ValueError, match=match):
+        bad.fit(IRIS, constraints=CLEAN)
 
 
 def test_a_clusterer_tunes_the_learner_it_is_given():
-    m = me.MMCKMeans(3, learner=me.RCA(), n_init=2, random_state=0).fit(IRIS, constraints=CLEAN)
+    m = me.MMCKMeans(3, learner=me.RCA(), n_init=2, random_state=0).fit(
+        IRIS, constraints=CLEAN
+    )
     assert m.learner_.reg in me.RCA._grid[1] and len(m.tuning_) == 3
-    with pytest.raises(TypeError, match="not a metric learner"): me.ITMLKMeans(3, learner="itml").fit(IRIS, constraints=CLEAN)
+    with pytest.raises(TypeError, match="not a metric learner"):
+        me.ITMLKMeans(3, learner="itml").fit(IRIS, constraints=CLEAN)

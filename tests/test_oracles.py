@@ -1,4 +1,5 @@
 "Questions, simulated people, the journal and the active-learner loop (notebook 03)."
+
 import copy, inspect, json, math, os, pickle, signal, subprocess, sys, time, warnings
 from fractions import Fraction
 
@@ -15,31 +16,63 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from csc_nb.constraints import Constraints, Triplets
-from csc_nb.oracles import (BIRDSONG_PAIRS, BIRDSONG_TRIPLES, FLOWER_PAIRS, FLOWER_TRIPLES, TRIPLE_ORDER, ActiveLearner, ConfusionOracle, Dialogue,
-                            ExpertPanel, Journal, NoisyOracle, Pair, RandomPairLearner, ReplayOracle, Triple, drive, n_flips, pair_answer, read_journal,
-                            standing_answers, triple_answer, true_answer)
+from csc_nb.oracles import (
+    BIRDSONG_PAIRS,
+    BIRDSONG_TRIPLES,
+    FLOWER_PAIRS,
+    FLOWER_TRIPLES,
+    TRIPLE_ORDER,
+    ActiveLearner,
+    ConfusionOracle,
+    Dialogue,
+    ExpertPanel,
+    Journal,
+    NoisyOracle,
+    Pair,
+    RandomPairLearner,
+    ReplayOracle,
+    Triple,
+    drive,
+    n_flips,
+    pair_answer,
+    read_journal,
+    standing_answers,
+    triple_answer,
+    true_answer,
+)
 
 X, y = make_blobs(40, centers=3, cluster_std=2.5, random_state=3)
 
 
 class Chooser(ActiveLearner):
     "Cheap learner whose questions depend on the answers and on rng: pairs and triples, k groups by first representative."
-    def __init__(self, triples=True, fail_at=None, random_state=None): self.triples, self.fail_at, self.random_state = triples, fail_at, random_state
+
+    def __init__(self, triples=True, fail_at=None, random_state=None):
+        self.triples, self.fail_at, self.random_state = triples, fail_at, random_state
+
     def _queries(self, X, rng):
         n, labels = len(X), np.zeros(len(X), dtype=int)
         self._publish(labels)
         reps = [int(rng.integers(n))]
         for i in rng.permutation(n).tolist():
-            if i in reps: continue
+            if i in reps:
+                continue
             for k, r in enumerate(reps):
-                if self.fail_at == (i, r): raise RuntimeError("boom")
-                if (yield Pair(i, r)) == 1: labels[i] = k; break
-            else: labels[i] = len(reps); reps.append(i)
+                if self.fail_at == (i, r):
+                    raise RuntimeError("boom")
+                if (yield Pair(i, r)) == 1:
+                    labels[i] = k
+                    break
+            else:
+                labels[i] = len(reps)
+                reps.append(i)
             if self.triples and len(reps) > 2:
                 a, b, c = rng.choice(n, 3, replace=False)
                 said = yield Triple(a, b, c)
-                if said == "ab": labels[b] = labels[a]
-                if len(reps) > 4: self.late_ = len(reps)
+                if said == "ab":
+                    labels[b] = labels[a]
+                if len(reps) > 4:
+                    self.late_ = len(reps)
             self._publish(lambda now=labels.copy(): now)
         return labels
 
@@ -47,44 +80,93 @@ class Chooser(ActiveLearner):
 def state(learner):
     "All that can be seen of a learner."
     q = learner.ask()
-    seen = {k: v for k, v in vars(learner).items() if k.endswith("_") and k not in ("history_",)}
+    seen = {
+        k: v for k, v in vars(learner).items() if k.endswith("_") and k not in ("history_",)
+    }
     return learner.labels_.tolist(), learner.answers_, q, q and q.id, seen
 
 
 # ---------------------------------------------------------------- questions
 def test_queries_are_values():
-    assert Pair(1, 2) == Pair(2, 1) and hash(Pair(1, 2)) == hash(Pair(2, 1)) and Pair(1, 2) != Pair(1, 3)
-    assert Pair(1, 2) != Triple(1, 2, 3) and Triple(1, 2, 3) != Triple(2, 1, 3) and Pair(1, 2) != (1, 2)
-    assert Pair(2, 1).items == (2, 1) and Pair(2, 1, number=4).id == "2-1#4" and Pair(2, 1).id == "2-1"
+    assert (
+        Pair(1, 2) == Pair(2, 1)
+        and hash(Pair(1, 2)) == hash(Pair(2, 1))
+        and Pair(1, 2) != Pair(1, 3)
+    )
+    assert (
+        Pair(1, 2) != Triple(1, 2, 3)
+        and Triple(1, 2, 3) != Triple(2, 1, 3)
+        and Pair(1, 2) != (1, 2)
+    )
+    assert (
+        Pair(2, 1).items == (2, 1)
+        and Pair(2, 1, number=4).id == "2-1#4"
+        and Pair(2, 1).id == "2-1"
+    )
     assert type(Pair(np.int64(1), np.int32(2)).a) is int
     q = Triple(1, 2, 3, number=5)
     assert pickle.loads(pickle.dumps(q)) == q and pickle.loads(pickle.dumps(q)).number == 5
-    with pytest.raises(AttributeError): q.a = 3
+    with pytest.raises(AttributeError):
+        q.a = 3
 
 
-@pytest.mark.parametrize("make, error, message", [
-    (lambda: Pair(3, 3), ValueError, "same row twice"), (lambda: Pair(-1, 3), ValueError, "start at 0"), (lambda: Pair("a", 1), TypeError, "row numbers"),
-    (lambda: Pair(1.5, 2), TypeError, "row numbers"), (lambda: Triple(1, 2, 1), ValueError, "same row twice"),
-    (lambda: pair_answer("perhaps"), ValueError, "'perhaps'"), (lambda: pair_answer(True), ValueError, "ambiguous"), (lambda: pair_answer(2), ValueError, "2"),
-    (lambda: pair_answer(None), ValueError, "None"), (lambda: pair_answer(float("nan")), ValueError, "nan"), (lambda: triple_answer("abc"), ValueError, "'abc'"),
-    (lambda: triple_answer(1), ValueError, "1"), (lambda: NoisyOracle(y, noise=.5), ValueError, "chance of a wrong answer"),
-    (lambda: NoisyOracle(y, noise=-.1), ValueError, "chance of a wrong answer"), (lambda: NoisyOracle(y, abstain=1), ValueError, "chance of no answer"),
-    (lambda: NoisyOracle(np.c_[y, y]), ValueError, "one label for each row"), (lambda: NoisyOracle(y)(Pair(0, 40)), ValueError, "outside y"),
-    (lambda: ExpertPanel(y, [.9, .8], [.9]), ValueError, "2 sensitivities but 1 specificities"), (lambda: ExpertPanel(y, [1.2]), ValueError, "expert 0 is 1.2"),
-    (lambda: ExpertPanel(y).sample(7), ValueError, "even"), (lambda: ExpertPanel(y).sample(2000), ValueError, "asked for"),
-    (lambda: ConfusionOracle(y, np.eye(3)), ValueError, "2×2"), (lambda: ConfusionOracle(y, "flowers"), ValueError, "known studies"), (lambda: ConfusionOracle(y, [[1, 0], [0, 0]]), ValueError, "every row"),
-    (lambda: ConfusionOracle(y, np.eye(2), None)(Triple(0, 1, 2)), ValueError, "no confusion matrix"),
-    (lambda: ReplayOracle([], missing="guess"), ValueError, "guess"),
-])
+@pytest.mark.parametrize(
+    "make, error, message",
+    [
+        (lambda: Pair(3, 3), ValueError, "same row twice"),
+        (lambda: Pair(-1, 3), ValueError, "start at 0"),
+        (lambda: Pair("a", 1), TypeError, "row numbers"),
+        (lambda: Pair(1.5, 2), TypeError, "row numbers"),
+        (lambda: Triple(1, 2, 1), ValueError, "same row twice"),
+        (lambda: pair_answer("perhaps"), ValueError, "'perhaps'"),
+        (lambda: pair_answer(True), ValueError, "ambiguous"),
+        (lambda: pair_answer(2), ValueError, "2"),
+        (lambda: pair_answer(None), ValueError, "None"),
+        (lambda: pair_answer(float("nan")), ValueError, "nan"),
+        (lambda: triple_answer("abc"), ValueError, "'abc'"),
+        (lambda: triple_answer(1), ValueError, "1"),
+        (lambda: NoisyOracle(y, noise=0.5), ValueError, "chance of a wrong answer"),
+        (lambda: NoisyOracle(y, noise=-0.1), ValueError, "chance of a wrong answer"),
+        (lambda: NoisyOracle(y, abstain=1), ValueError, "chance of no answer"),
+        (lambda: NoisyOracle(np.c_[y, y]), ValueError, "one label for each row"),
+        (lambda: NoisyOracle(y)(Pair(0, 40)), ValueError, "outside y"),
+        (
+            lambda: ExpertPanel(y, [0.9, 0.8], [0.9]),
+            ValueError,
+            "2 sensitivities but 1 specificities",
+        ),
+        (lambda: ExpertPanel(y, [1.2]), ValueError, "expert 0 is 1.2"),
+        (lambda: ExpertPanel(y).sample(7), ValueError, "even"),
+        (lambda: ExpertPanel(y).sample(2000), ValueError, "asked for"),
+        (lambda: ConfusionOracle(y, np.eye(3)), ValueError, "2×2"),
+        (lambda: ConfusionOracle(y, "flowers"), ValueError, "known studies"),
+        (lambda: ConfusionOracle(y, [[1, 0], [0, 0]]), ValueError, "every row"),
+        (
+            lambda: ConfusionOracle(y, np.eye(2), None)(Triple(0, 1, 2)),
+            ValueError,
+            "no confusion matrix",
+        ),
+        (lambda: ReplayOracle([], missing="guess"), ValueError, "guess"),
+    ],
+)
 def test_messages(make, error, message):
-    with pytest.raises(error, match=message): make()
+    with pytest.raises(error, match=message):
+        make()
 
 
 def test_words():
-    assert [pair_answer(w) for w in ("same", "Must-Link", "ML", " yes ", 1, np.int8(1), "+1")] == [1]*7
-    assert [pair_answer(w) for w in ("different", "cannot", "CL", "no", -1, -1.)] == [-1]*6
-    assert [pair_answer(w) for w in ("unsure", "don't know", "don’t know", 0, "0")] == [0]*5
-    assert [triple_answer(w) for w in ("ab", "ba|c", "AC|b", "bc", "none", "ow", "unsure")] == ["ab", "ab", "ac", "bc", "none", "none", "unsure"]
+    assert [
+        pair_answer(w) for w in ("same", "Must-Link", "ML", " yes ", 1, np.int8(1), "+1")
+    ] == [1] * 7
+    assert [pair_answer(w) for w in ("different", "cannot", "CL", "no", -1, -1.0)] == [
+        -1
+    ] * 6
+    assert [pair_answer(w) for w in ("unsure", "don't know", "don’t know", 0, "0")] == [
+        0
+    ] * 5
+    assert [
+        triple_answer(w) for w in ("ab", "ba|c", "AC|b", "bc", "none", "ow", "unsure")
+    ] == ["ab", "ab", "ac", "bc", "none", "none", "unsure"]
 
 
 # ---------------------------------------------------------------- people
@@ -93,30 +175,61 @@ def test_truth_of_triples_brute():
     for a in range(5):
         for b in range(5):
             for c in range(5):
-                if len({a, b, c}) < 3: continue
+                if len({a, b, c}) < 3:
+                    continue
                 la, lb, lc = lab[a], lab[b], lab[c]
-                want = "ab" if la == lb != lc else "ac" if la == lc != lb else "bc" if lb == lc != la else "none"
+                want = (
+                    "ab"
+                    if la == lb != lc
+                    else "ac"
+                    if la == lc != lb
+                    else "bc"
+                    if lb == lc != la
+                    else "none"
+                )
                 assert true_answer(Triple(a, b, c), lab) == want
 
 
 def test_noisy_triples_err_uniformly():
-    rng, person = np.random.default_rng(0), NoisyOracle(y, noise=.3, abstain=.1, random_state=0)
+    rng, person = (
+        np.random.default_rng(0),
+        NoisyOracle(y, noise=0.3, abstain=0.1, random_state=0),
+    )
     qs = [Triple(*rng.choice(40, 3, replace=False)) for _ in range(6000)]
-    said, right = np.array([person(q) for q in qs]), np.array([true_answer(q, y) for q in qs])
-    assert abs(np.mean(said == "unsure") - .1) < .02
+    said, right = (
+        np.array([person(q) for q in qs]),
+        np.array([true_answer(q, y) for q in qs]),
+    )
+    assert abs(np.mean(said == "unsure") - 0.1) < 0.02
     spoke = said != "unsure"
-    assert abs(np.mean((said != right)[spoke]) - .3) < .03
+    assert abs(np.mean((said != right)[spoke]) - 0.3) < 0.03
     for t in TRIPLE_ORDER:
         wrong = said[spoke & (right == t) & (said != t)]
-        for w in set(TRIPLE_ORDER) - {t}: assert abs(np.mean(wrong == w) - 1/3) < 5*np.sqrt(.23/len(wrong))
+        for w in set(TRIPLE_ORDER) - {t}:
+            assert abs(np.mean(wrong == w) - 1 / 3) < 5 * np.sqrt(0.23 / len(wrong))
 
 
-@pytest.mark.parametrize("make", [lambda p: NoisyOracle(y, .4, persistent=p, random_state=1), lambda p: ConfusionOracle(y, np.ones((2, 2)), np.ones((4, 4)), persistent=p, random_state=1)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda p: NoisyOracle(y, 0.4, persistent=p, random_state=1),
+        lambda p: ConfusionOracle(
+            y, np.ones((2, 2)), np.ones((4, 4)), persistent=p, random_state=1
+        ),
+    ],
+)
 def test_persistence(make):
     "Asked twice lies twice, in any order shown; a person who slips does not."
-    rows = lambda q, a: frozenset(q.items["abc".index(ch)] for ch in a) if a not in ("none", "unsure") else a
+    rows = lambda q, a: (
+        frozenset(q.items["abc".index(ch)] for ch in a)
+        if a not in ("none", "unsure")
+        else a
+    )
     steady, slips = make(True), make(False)
-    qs, ts = [(i, j) for i in range(12) for j in range(i)], [(i, j, k) for i in range(8) for j in range(i) for k in range(j)]
+    qs, ts = (
+        [(i, j) for i in range(12) for j in range(i)],
+        [(i, j, k) for i in range(8) for j in range(i) for k in range(j)],
+    )
     assert all(steady(Pair(*q)) == steady(Pair(*q[::-1], number=9)) for q in qs)
     for t in ts:
         forms = [Triple(*t), Triple(t[1], t[2], t[0]), Triple(t[2], t[1], t[0], number=3)]
@@ -126,30 +239,39 @@ def test_persistence(make):
 
 
 def test_answers_are_a_function_of_seed_and_question():
-    qs = [Pair(i, i+1, number=k) for k, i in enumerate(range(30))]
-    a, b = NoisyOracle(y, .4, random_state=3), NoisyOracle(y, .4, random_state=3)
+    qs = [Pair(i, i + 1, number=k) for k, i in enumerate(range(30))]
+    a, b = NoisyOracle(y, 0.4, random_state=3), NoisyOracle(y, 0.4, random_state=3)
     assert [a(q) for q in qs] == [b(q) for q in qs[::-1]][::-1] == [a(q) for q in qs]
-    assert [NoisyOracle(y, .4, random_state=4)(q) for q in qs] != [a(q) for q in qs]
-    for rs in (np.random.RandomState(0), np.random.default_rng(0), None): assert NoisyOracle(y, random_state=rs)(qs[0]) in (1, -1)
+    assert [NoisyOracle(y, 0.4, random_state=4)(q) for q in qs] != [a(q) for q in qs]
+    for rs in (np.random.RandomState(0), np.random.default_rng(0), None):
+        assert NoisyOracle(y, random_state=rs)(qs[0]) in (1, -1)
 
 
 @given(st.integers(0, 3000), st.integers(0, 1000))
 def test_flips_are_exact(q, thousandths):
-    assert n_flips(q, thousandths/1000) == math.floor(q*(1 - Fraction(thousandths, 1000)))
+    assert n_flips(q, thousandths / 1000) == math.floor(
+        q * (1 - Fraction(thousandths, 1000))
+    )
 
 
 def test_flips_where_floating_point_errs():
-    assert math.floor(50*(1-.9)) == 4 and n_flips(50, .9) == 5 and n_flips(100, .55) == 45
+    assert (
+        math.floor(50 * (1 - 0.9)) == 4
+        and n_flips(50, 0.9) == 5
+        and n_flips(100, 0.55) == 45
+    )
     grid = [(q, h) for q in range(1, 1001) for h in range(50, 101, 5)]
-    exact = [math.floor(q*(1 - Fraction(h, 100))) for q, h in grid]
-    assert [n_flips(q, h/100) for q, h in grid] == exact
-    assert sum(math.floor(q*(1 - h/100)) != e for (q, h), e in zip(grid, exact)) > 29 # the plain floor errs often
+    exact = [math.floor(q * (1 - Fraction(h, 100))) for q, h in grid]
+    assert [n_flips(q, h / 100) for q, h in grid] == exact
+    assert (
+        sum(math.floor(q * (1 - h / 100)) != e for (q, h), e in zip(grid, exact)) > 29
+    )  # the plain floor errs often
 
 
 @pytest.mark.parametrize("common", [True, False])
 def test_expert_panel_counts(common):
     big = np.repeat(np.arange(4), 300)
-    alpha, beta = [.95, .85, .55, 1., .9], [.9, .6, .75, .5, 1.]
+    alpha, beta = [0.95, 0.85, 0.55, 1.0, 0.9], [0.9, 0.6, 0.75, 0.5, 1.0]
     c = ExpertPanel(big, alpha, beta, random_state=0).sample(200, common=common)
     assert c.n_constraints == 1000 and c.n_experts == 5 and c.n_samples == 1200
     same = big[c.a] == big[c.b]
@@ -168,31 +290,47 @@ def test_expert_panel_counts(common):
 
 def test_expert_pairs_are_uniform():
     "Must-link pairs: each of the 10+1 pairs inside groups of 5 and 2 equally often, also on the rejection path."
-    small = np.repeat([0, 1], [5, 2]); n = 1500
+    small = np.repeat([0, 1], [5, 2])
+    n = 1500
     hits = np.zeros((7, 7))
     for s in range(n):
-        c = ExpertPanel(small, [1.], random_state=s).sample(2)
-        m = c.value == 1; hits[c.a[m], c.b[m]] += 1
-    freq = hits[hits > 0]/n
-    assert len(freq) == 11 and np.abs(freq - 1/11).max() < .035
+        c = ExpertPanel(small, [1.0], random_state=s).sample(2)
+        m = c.value == 1
+        hits[c.a[m], c.b[m]] += 1
+    freq = hits[hits > 0] / n
+    assert len(freq) == 11 and np.abs(freq - 1 / 11).max() < 0.035
     big = np.repeat([0, 1], [900, 300])
-    c = ExpertPanel(big, [1.], random_state=0).sample(8000)
+    c = ExpertPanel(big, [1.0], random_state=0).sample(8000)
     must = c.value == 1
-    share = np.mean(big[c.a[must]] == 0) # expected 900·899/(900·899+300·299)
-    assert must.sum() == 4000 and abs(share - .900) < .02
+    share = np.mean(big[c.a[must]] == 0)  # expected 900·899/(900·899+300·299)
+    assert must.sum() == 4000 and abs(share - 0.900) < 0.02
 
 
-@pytest.mark.parametrize("pairs, triples, accuracy", [(BIRDSONG_PAIRS, BIRDSONG_TRIPLES, (.9209, .8268)), (FLOWER_PAIRS, FLOWER_TRIPLES, (.9665, .9287))])
+@pytest.mark.parametrize(
+    "pairs, triples, accuracy",
+    [
+        (BIRDSONG_PAIRS, BIRDSONG_TRIPLES, (0.9209, 0.8268)),
+        (FLOWER_PAIRS, FLOWER_TRIPLES, (0.9665, 0.9287)),
+    ],
+)
 def test_confusion_oracle(pairs, triples, accuracy):
-    assert np.allclose([np.trace(T)/T.sum() for T in (pairs, triples)], accuracy, atol=1e-4)
-    person, rng = ConfusionOracle(y, pairs, triples, random_state=0), np.random.default_rng(1)
+    assert np.allclose(
+        [np.trace(T) / T.sum() for T in (pairs, triples)], accuracy, atol=1e-4
+    )
+    person, rng = (
+        ConfusionOracle(y, pairs, triples, random_state=0),
+        np.random.default_rng(1),
+    )
     got = {}
     for _ in range(5000):
         q = Pair(*rng.choice(40, 2, replace=False))
         got.setdefault(true_answer(q, y), []).append(person(q))
-    for t, row in zip((-1, 1), pairs/pairs.sum(1, keepdims=True)):
-        assert abs(np.mean(np.array(got[t]) == t) - row.max()) < 5*np.sqrt(row.min()*row.max()/len(got[t]))
-    with pytest.raises(ValueError): pairs[0, 0] = 1 # constants are read-only
+    for t, row in zip((-1, 1), pairs / pairs.sum(1, keepdims=True)):
+        assert abs(np.mean(np.array(got[t]) == t) - row.max()) < 5 * np.sqrt(
+            row.min() * row.max() / len(got[t])
+        )
+    with pytest.raises(ValueError):
+        pairs[0, 0] = 1  # constants are read-only
 
 
 def test_confusion_unsure_column():
@@ -202,14 +340,19 @@ def test_confusion_unsure_column():
 
 # ---------------------------------------------------------------- journal
 def answers(journal, n, start=0):
-    for k in range(start, start+n): journal.append("answer", n=k, query=str(k), kind="pair", items=[k, k+1], answer="same")
+    for k in range(start, start + n):
+        journal.append(
+            "answer", n=k, query=str(k), kind="pair", items=[k, k + 1], answer="same"
+        )
 
 
 def test_journal_cut_at_every_byte(tmp_path):
     "Whatever part of the last line reached the disk, the lines before it are kept and the log goes on."
-    path = tmp_path/"log.jsonl"
-    with Journal(path, "Ann Ünïcode") as j: answers(j, 3)
-    raw = path.read_bytes(); last = raw.rindex(b"\n", 0, -1) + 1
+    path = tmp_path / "log.jsonl"
+    with Journal(path, "Ann Ünïcode") as j:
+        answers(j, 3)
+    raw = path.read_bytes()
+    last = raw.rindex(b"\n", 0, -1) + 1
     for cut in range(last, len(raw) + 1):
         path.write_bytes(raw[:cut])
         with warnings.catch_warnings(record=True) as w:
@@ -221,29 +364,53 @@ def test_journal_cut_at_every_byte(tmp_path):
         assert len(read_journal(path)[0]) == (4 if cut >= len(raw) - 1 else 3)
 
 
-@pytest.mark.parametrize("edit, line, message", [
-    (lambda L: [L[0], "hello\n", *L[1:]], 2, "not JSON"), (lambda L: [L[0], L[2]], 2, "a line is missing"), (lambda L: [*L, L[2]], 4, "doubled"),
-    (lambda L: [L[0], '{"event": "bless"}\n'], 2, "not an event"), (lambda L: ["[1, 2]\n", *L], 1, "not an event"), (lambda L: ['"x"\n'], 1, "not an event"),
-    (lambda L: [*L, '{"event": "undo", "n": 4}\n'], 4, "undo of 4 answers, but 3 stand"), (lambda L: [*L, '{"event": "undo"}\n'], 4, "undo of None"),
-    (lambda L: [L[0].replace("same", "sane"), *L[1:]], 1, "'sane'"), (lambda L: [L[0].replace("[0, 1]", "[0, 0]"), *L[1:]], 1, "different ids"),
-    (lambda L: [L[0].replace("[0, 1]", "[0, [1]]")], 1, "different ids"), (lambda L: [L[0].replace("[0, 1]", "[0]")], 1, "2 items"),
-    (lambda L: [L[0], L[1].replace("pair", "pear")], 2, "kind"), (lambda L: ['{"event": "start", "seed": "x"}\n', *L], 1, "seed"),
-    (lambda L: [*L, "\x00\x00\x00\n"], 4, "not JSON"), (lambda L: [L[0], "["*100_000 + "\n"], 2, "not JSON"),
-])
+@pytest.mark.parametrize(
+    "edit, line, message",
+    [
+        (lambda L: [L[0], "hello\n", *L[1:]], 2, "not JSON"),
+        (lambda L: [L[0], L[2]], 2, "a line is missing"),
+        (lambda L: [*L, L[2]], 4, "doubled"),
+        (lambda L: [L[0], '{"event": "bless"}\n'], 2, "not an event"),
+        (lambda L: ["[1, 2]\n", *L], 1, "not an event"),
+        (lambda L: ['"x"\n'], 1, "not an event"),
+        (
+            lambda L: [*L, '{"event": "undo", "n": 4}\n'],
+            4,
+            "undo of 4 answers, but 3 stand",
+        ),
+        (lambda L: [*L, '{"event": "undo"}\n'], 4, "undo of None"),
+        (lambda L: [L[0].replace("same", "sane"), *L[1:]], 1, "'sane'"),
+        (lambda L: [L[0].replace("[0, 1]", "[0, 0]"), *L[1:]], 1, "different ids"),
+        (lambda L: [L[0].replace("[0, 1]", "[0, [1]]")], 1, "different ids"),
+        (lambda L: [L[0].replace("[0, 1]", "[0]")], 1, "2 items"),
+        (lambda L: [L[0], L[1].replace("pair", "pear")], 2, "kind"),
+        (lambda L: ['{"event": "start", "seed": "x"}\n', *L], 1, "seed"),
+        (lambda L: [*L, "\x00\x00\x00\n"], 4, "not JSON"),
+        (lambda L: [L[0], "[" * 100_000 + "\n"], 2, "not JSON"),
+    ],
+)
 def test_journal_nonsense_names_its_line(tmp_path, edit, line, message):
-    path = tmp_path/"log.jsonl"
-    with Journal(path) as j: answers(j, 3)
+    path = tmp_path / "log.jsonl"
+    with Journal(path) as j:
+        answers(j, 3)
     path.write_text("".join(edit(path.read_text().splitlines(keepends=True))))
     before = path.read_bytes()
-    for reader in (read_journal, Journal, ReplayOracle, lambda p: RandomPairLearner(3).start(X, journal=p)):
-        with pytest.raises(ValueError, match=rf"log\.jsonl, line {line}: .*{message}"): reader(path)
-    assert path.read_bytes() == before # nothing was "repaired"
+    for reader in (
+        read_journal,
+        Journal,
+        ReplayOracle,
+        lambda p: RandomPairLearner(3).start(X, journal=p),
+    ):
+        with pytest.raises(ValueError, match=rf"log\.jsonl, line {line}: .*{message}"):
+            reader(path)
+    assert path.read_bytes() == before  # nothing was "repaired"
 
 
 def test_journal_forgives_editors(tmp_path):
     "Blank lines, CRLF, a byte-order mark and a lost final line end do no harm."
-    path = tmp_path/"log.jsonl"
-    with Journal(path) as j: answers(j, 3)
+    path = tmp_path / "log.jsonl"
+    with Journal(path) as j:
+        answers(j, 3)
     text = path.read_bytes()
     path.write_bytes(b"\xef\xbb\xbf" + text.replace(b"\n", b"\r\n\r\n").rstrip())
     with Journal(path) as j:
@@ -253,25 +420,42 @@ def test_journal_forgives_editors(tmp_path):
 
 
 def test_journal_refuses_to_write_nonsense(tmp_path):
-    with Journal(tmp_path/"log.jsonl") as j:
+    with Journal(tmp_path / "log.jsonl") as j:
         answers(j, 1)
-        for fields in (dict(n=0, kind="pair", items=[1, 2], answer="same"), dict(n=1, kind="pair", items=[1, 2], answer="sane"), dict(n=1, kind="pair", items=[1, 2], answer="same", x=float("nan"))):
-            with pytest.raises(ValueError): j.append("answer", **fields)
-        with pytest.raises(ValueError): j.append("undo", n=2)
+        for fields in (
+            dict(n=0, kind="pair", items=[1, 2], answer="same"),
+            dict(n=1, kind="pair", items=[1, 2], answer="sane"),
+            dict(n=1, kind="pair", items=[1, 2], answer="same", x=float("nan")),
+        ):
+            with pytest.raises(ValueError):
+                j.append("answer", **fields)
+        with pytest.raises(ValueError):
+            j.append("undo", n=2)
         j.append("note", text="lone surrogate \ud800 and \u2028")
         assert j.n == 1
-    assert [e["event"] for e in read_journal(tmp_path/"log.jsonl")[0]] == ["answer", "note"]
+    assert [e["event"] for e in read_journal(tmp_path / "log.jsonl")[0]] == [
+        "answer",
+        "note",
+    ]
 
 
 def test_failed_write_leaves_the_log_as_it_was(tmp_path, monkeypatch):
-    learner = RandomPairLearner(3, random_state=0).start(X, journal=tmp_path/"log.jsonl")
+    learner = RandomPairLearner(3, random_state=0).start(X, journal=tmp_path / "log.jsonl")
     learner.tell(learner.ask(), "same")
-    before, q = (tmp_path/"log.jsonl").read_bytes(), learner.ask()
-    def full(fd): raise OSError(28, "No space left on device")
+    before, q = (tmp_path / "log.jsonl").read_bytes(), learner.ask()
+
+    def full(fd):
+        raise OSError(28, "No space left on device")
+
     with monkeypatch.context() as m:
         m.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space"): learner.tell(q, "same")
-    assert (tmp_path/"log.jsonl").read_bytes() == before and learner.n_queries_ == 1 and learner.ask() == q
+        with pytest.raises(OSError, match="No space"):
+            learner.tell(q, "same")
+    assert (
+        (tmp_path / "log.jsonl").read_bytes() == before
+        and learner.n_queries_ == 1
+        and learner.ask() == q
+    )
     learner.tell(q, "different")
     assert learner._journal.n == 2
 
@@ -281,22 +465,29 @@ def test_acknowledged_means_synced(tmp_path, monkeypatch):
     synced, real = [], os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (real(fd), synced.append(fd)))
     seen = []
+
     class Looks(RandomPairLearner):
         def _queries(self, X, rng):
             self._publish(np.zeros(len(X)))
             for i in range(1, len(X)):
                 yield Pair(0, i)
-                seen.append((len((tmp_path/"log.jsonl").read_text().splitlines()), len(synced)))
-    learner = Looks(3, random_state=0).start(X, journal=tmp_path/"log.jsonl")
+                seen.append(
+                    (len((tmp_path / "log.jsonl").read_text().splitlines()), len(synced))
+                )
+
+    learner = Looks(3, random_state=0).start(X, journal=tmp_path / "log.jsonl")
     n = len(synced)
-    for k in range(4): learner.tell(learner.ask(), "same")
+    for k in range(4):
+        learner.tell(learner.ask(), "same")
     assert seen == [(2 + k, n + 1 + k) for k in range(4)]
 
 
 def test_second_process_is_refused(tmp_path):
-    path = tmp_path/"log.jsonl"
+    path = tmp_path / "log.jsonl"
     code = "import sys\nfrom csc_nb.oracles import Journal\ntry: Journal(sys.argv[1])\nexcept RuntimeError as e: print(e)\nelse: print('opened')"
-    other = lambda: subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=120).stdout.strip()
+    other = lambda: subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=120
+    ).stdout.strip()
     with Journal(path) as j:
         answers(j, 1)
         assert "in use by another process" in other()
@@ -305,43 +496,64 @@ def test_second_process_is_refused(tmp_path):
 
 def test_rerunning_the_cell_takes_over(tmp_path):
     "In one process the newer journal wins and the older one refuses to write."
-    make = lambda: RandomPairLearner(3, random_state=0).start(X, journal=tmp_path/"log.jsonl")
-    old = make(); old.tell(old.ask(), "same")
+    make = lambda: RandomPairLearner(3, random_state=0).start(
+        X, journal=tmp_path / "log.jsonl"
+    )
+    old = make()
+    old.tell(old.ask(), "same")
     new = make()
     assert state(new) == state(old)
-    with pytest.raises(ValueError, match="opened again"): old.tell(old.ask(), "same")
-    with pytest.raises(ValueError, match="opened again"): old.undo()
+    with pytest.raises(ValueError, match="opened again"):
+        old.tell(old.ask(), "same")
+    with pytest.raises(ValueError, match="opened again"):
+        old.undo()
     assert old.n_queries_ == 1
     new.tell(new.ask(), "different").undo().tell(new.ask(), "same")
     assert state(make()) == state(new)
 
 
 def test_forked_child_cannot_write(tmp_path):
-    j = Journal(tmp_path/"log.jsonl"); answers(j, 1)
+    j = Journal(tmp_path / "log.jsonl")
+    answers(j, 1)
     j._pid = -1
-    with pytest.raises(RuntimeError, match="forked"): answers(j, 1, start=1)
+    with pytest.raises(RuntimeError, match="forked"):
+        answers(j, 1, start=1)
 
 
 # ---------------------------------------------------------------- replay
 def test_replay_oracle(tmp_path):
     ids = [f"row{i}" for i in range(40)]
-    first = Chooser(random_state=0).fit(X, oracle=NoisyOracle(y, .2, .1, random_state=0), budget=60, sample_id=ids, journal=tmp_path/"log.jsonl")
+    first = Chooser(random_state=0).fit(
+        X,
+        oracle=NoisyOracle(y, 0.2, 0.1, random_state=0),
+        budget=60,
+        sample_id=ids,
+        journal=tmp_path / "log.jsonl",
+    )
     assert any(q.kind == "triple" for q, _ in first.answers_)
-    for log, sid in ((tmp_path/"log.jsonl", ids), (first.answers_, None)):
-        again = Chooser(random_state=0).fit(X, oracle=ReplayOracle(log, sample_id=sid), budget=None)
+    for log, sid in ((tmp_path / "log.jsonl", ids), (first.answers_, None)):
+        again = Chooser(random_state=0).fit(
+            X, oracle=ReplayOracle(log, sample_id=sid), budget=None
+        )
         assert again.answers_ == first.answers_ and (again.labels_ == first.labels_).all()
-    with pytest.raises(ValueError, match="give sample_id"): ReplayOracle(tmp_path/"log.jsonl")
-    with pytest.raises(ValueError, match="not in sample_id"): ReplayOracle(tmp_path/"log.jsonl", sample_id=ids[:3])
+    with pytest.raises(ValueError, match="give sample_id"):
+        ReplayOracle(tmp_path / "log.jsonl")
+    with pytest.raises(ValueError, match="not in sample_id"):
+        ReplayOracle(tmp_path / "log.jsonl", sample_id=ids[:3])
 
 
 def test_replay_other_order_and_unknown():
-    r = ReplayOracle([(Triple(1, 2, 3), "ab"), (Pair(1, 2), "same"), (Pair(2, 1), "different")])
+    r = ReplayOracle(
+        [(Triple(1, 2, 3), "ab"), (Pair(1, 2), "same"), (Pair(2, 1), "different")]
+    )
     assert r(Triple(3, 1, 2)) == "bc" and r(Triple(2, 3, 1)) == "ac"
     assert [r(Pair(2, 1)) for _ in range(3)] == [1, -1, -1] and r(Pair(1, 2, number=1)) == 1
     assert r(Pair(5, 6)) is None
     assert ReplayOracle([], missing="unsure")(Pair(5, 6)) == 0
-    with pytest.raises(LookupError, match="not in the log"): ReplayOracle([], missing="raise")(Pair(5, 6))
-    with pytest.warns(UserWarning, match="1 of its 1 questions"): ReplayOracle([(Pair(1, 2), 1)])(Pair(5, 6))
+    with pytest.raises(LookupError, match="not in the log"):
+        ReplayOracle([], missing="raise")(Pair(5, 6))
+    with pytest.warns(UserWarning, match="1 of its 1 questions"):
+        ReplayOracle([(Pair(1, 2), 1)])(Pair(5, 6))
 
 
 # ---------------------------------------------------------------- the loop
@@ -350,26 +562,39 @@ def test_stale_questions_are_refused():
     q = l.ask()
     assert l.ask() is q and q.number == 0
     l.tell(q, "different")
-    for stale in (q, Pair(0, 1) if l.ask() != Pair(0, 1) else Pair(0, 2), Pair(*l.ask().items, number=0), "nonsense", None):
-        with pytest.raises(ValueError, match="Stale question"): l.tell(stale, "same")
-    with pytest.raises(ValueError, match="not understood"): l.tell(l.ask(), "perhaps")
+    for stale in (
+        q,
+        Pair(0, 1) if l.ask() != Pair(0, 1) else Pair(0, 2),
+        Pair(*l.ask().items, number=0),
+        "nonsense",
+        None,
+    ):
+        with pytest.raises(ValueError, match="Stale question"):
+            l.tell(stale, "same")
+    with pytest.raises(ValueError, match="not understood"):
+        l.tell(l.ask(), "perhaps")
     assert l.n_queries_ == 1
-    l.tell(Pair(*l.ask().items[::-1]), "same") # written by hand, without a number: accepted
+    l.tell(
+        Pair(*l.ask().items[::-1]), "same"
+    )  # written by hand, without a number: accepted
     drive(l, NoisyOracle(y))
     assert l.ask() is None
-    with pytest.raises(ValueError, match="no question left"): l.tell(q, "same")
+    with pytest.raises(ValueError, match="no question left"):
+        l.tell(q, "same")
 
 
 def test_undo_limits_and_history():
     l = Chooser(random_state=0).start(X, callback=lambda l: l.labels_.tolist())
-    drive(l, NoisyOracle(y, .2, random_state=0), budget=30)
+    drive(l, NoisyOracle(y, 0.2, random_state=0), budget=30)
     assert len(l.history_) == 31
     old = list(l.history_)
     l.undo(0).undo(12)
     assert l.history_ == old[:19] and l.labels_.tolist() == old[18]
-    with pytest.raises(ValueError, match="Cannot undo 19 answers; there are 18"): l.undo(19)
-    with pytest.raises(ValueError, match="Cannot undo -1"): l.undo(-1)
-    assert drive(l, NoisyOracle(y, .2, random_state=0), budget=30).history_ == old
+    with pytest.raises(ValueError, match="Cannot undo 19 answers; there are 18"):
+        l.undo(19)
+    with pytest.raises(ValueError, match="Cannot undo -1"):
+        l.undo(-1)
+    assert drive(l, NoisyOracle(y, 0.2, random_state=0), budget=30).history_ == old
 
 
 def test_undo_clears_later_attributes():
@@ -379,130 +604,212 @@ def test_undo_clears_later_attributes():
     assert not hasattr(l.undo(78), "late_")
 
 
-moves = st.lists(st.one_of(st.sampled_from([1, -1, -1, 0]), st.integers(1, 6).map(lambda n: ("undo", n)), st.tuples(st.just("relabel"), st.integers(0, 30), st.sampled_from([1, -1, 0]))), max_size=30)
+moves = st.lists(
+    st.one_of(
+        st.sampled_from([1, -1, -1, 0]),
+        st.integers(1, 6).map(lambda n: ("undo", n)),
+        st.tuples(st.just("relabel"), st.integers(0, 30), st.sampled_from([1, -1, 0])),
+    ),
+    max_size=30,
+)
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+@settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(moves, st.integers(0, 5))
 def test_any_walk_equals_a_fresh_replay(tmp_path, walk, seed):
     "State after any tells, undos and relabels = a fresh learner told the surviving answers = a resume from the journal."
-    path = tmp_path/"walk.jsonl"; path.unlink(missing_ok=True)
+    path = tmp_path / "walk.jsonl"
+    path.unlink(missing_ok=True)
     word = lambda q, v: v if q.kind == "pair" else {1: "ab", -1: "none", 0: "unsure"}[v]
     l, model = Chooser(random_state=seed).start(X, journal=path), []
     for m in walk:
         if isinstance(m, int):
             q = l.ask()
-            if q is not None: l.tell(q, word(q, m)); model.append((q, word(q, m)))
+            if q is not None:
+                l.tell(q, word(q, m))
+                model.append((q, word(q, m)))
         elif m[0] == "undo":
-            n = min(m[1], len(model)); l.undo(n); model = model[:len(model)-n]
+            n = min(m[1], len(model))
+            l.undo(n)
+            model = model[: len(model) - n]
         elif m[1] < len(model):
             l.relabel(m[1], word(model[m[1]][0], m[2]))
-            assert l.answers_[:m[1]] == model[:m[1]] and l.answers_[m[1]] == (model[m[1]][0], word(model[m[1]][0], m[2]))
-            assert set(q for q, _ in l.answers_[m[1]:]) <= set(q for q, _ in model[m[1]:])
+            assert l.answers_[: m[1]] == model[: m[1]] and l.answers_[m[1]] == (
+                model[m[1]][0],
+                word(model[m[1]][0], m[2]),
+            )
+            assert set(q for q, _ in l.answers_[m[1] :]) <= set(q for q, _ in model[m[1] :])
             model = l.answers_
         assert l.answers_ == model
     fresh = Chooser(random_state=seed).start(X)
-    for q, a in model: fresh.tell(q, a)
+    for q, a in model:
+        fresh.tell(q, a)
     assert state(fresh) == state(l)
     l.close()
     resumed = Chooser(random_state=seed).start(X, journal=path)
     assert state(resumed) == state(l)
     resumed.close()
-    assert [(e["items"], e["answer"]) for e in standing_answers(read_journal(path)[0])] == [(list(q.items), q.word(a)) for q, a in model]
+    assert [(e["items"], e["answer"]) for e in standing_answers(read_journal(path)[0])] == [
+        (list(q.items), q.word(a)) for q, a in model
+    ]
 
 
 def test_failing_or_interrupted_algorithm_can_be_undone(tmp_path):
     "The answer is in the log though the algorithm broke on it; undo leads back."
     plain = Chooser(random_state=0).fit(X, oracle=NoisyOracle(y), budget=12)
     (i, r) = plain.ask().items
-    l = Chooser(fail_at=(i, r), random_state=0).start(X, journal=tmp_path/"log.jsonl")
-    with pytest.raises(RuntimeError, match="boom"): drive(l, NoisyOracle(y), budget=20)
+    l = Chooser(fail_at=(i, r), random_state=0).start(X, journal=tmp_path / "log.jsonl")
+    with pytest.raises(RuntimeError, match="boom"):
+        drive(l, NoisyOracle(y), budget=20)
     assert l.n_queries_ == 12 and l._journal.n == 12
-    with pytest.raises(RuntimeError, match="boom"): l.ask()
+    with pytest.raises(RuntimeError, match="boom"):
+        l.ask()
     assert l.undo().ask() == plain.answers_[11][0]
-    l.fail_at = None # the reason went away: replay leads on
+    l.fail_at = None  # the reason went away: replay leads on
     assert state(l.tell(l.ask(), plain.answers_[11][1]))[:3] == state(plain)[:3]
 
 
 def test_a_learner_that_cheats_is_noticed():
     fresh = iter(range(100))
     d = Dialogue(lambda: iter_pairs(next(fresh)))
+
     def iter_pairs(shift):
-        for i in range(5): yield Pair(i, i + 1 + shift)
-    d.ask(); d.tell(1); d.tell(1)
-    with pytest.raises(RuntimeError, match="Replay went another way: answer 1"): d.undo()
-    with pytest.raises(TypeError, match="yields Pair or Triple"): Dialogue(lambda: (x for x in [(1, 2)])).ask()
+        for i in range(5):
+            yield Pair(i, i + 1 + shift)
+
+    d.ask()
+    d.tell(1)
+    d.tell(1)
+    with pytest.raises(RuntimeError, match="Replay went another way: answer 1"):
+        d.undo()
+    with pytest.raises(TypeError, match="yields Pair or Triple"):
+        Dialogue(lambda: (x for x in [(1, 2)])).ask()
 
 
 def test_published_labels_are_checked():
     class Short(ActiveLearner):
         def _queries(self, X, rng):
-            self._publish([0, 1]); yield Pair(0, 1)
-    with pytest.raises(ValueError, match="shape"): Short().start(X)
+            self._publish([0, 1])
+            yield Pair(0, 1)
+
+    with pytest.raises(ValueError, match="shape"):
+        Short().start(X)
 
 
 def test_constraints_and_triplets(tmp_path):
     ids = np.array([f"row{i}" for i in range(40)])
-    l = Chooser(random_state=0).fit(X, oracle=NoisyOracle(y, .1, .2, random_state=0), budget=60, sample_id=ids, journal=tmp_path/"log.jsonl")
+    l = Chooser(random_state=0).fit(
+        X,
+        oracle=NoisyOracle(y, 0.1, 0.2, random_state=0),
+        budget=60,
+        sample_id=ids,
+        journal=tmp_path / "log.jsonl",
+    )
     pairs = [(q, a) for q, a in l.answers_ if q.kind == "pair"]
     c, t = l.constraints_, l.triplets_
-    assert c.n_constraints == len(set(pairs)) and t.n_constraints == len({(q, a) for q, a in l.answers_ if q.kind == "triple" and a != "unsure"})
-    assert {(a, b, v) for a, b, v in zip(c.a.tolist(), c.b.tolist(), c.value.tolist())} == {(*q.key, a) for q, a in pairs}
+    assert c.n_constraints == len(set(pairs)) and t.n_constraints == len(
+        {(q, a) for q, a in l.answers_ if q.kind == "triple" and a != "unsure"}
+    )
+    assert {(a, b, v) for a, b, v in zip(c.a.tolist(), c.b.tolist(), c.value.tolist())} == {
+        (*q.key, a) for q, a in pairs
+    }
     assert list(c.ids) == list(ids)
-    logged = Constraints.from_log(tmp_path/"log.jsonl", ids=ids)
-    assert sorted(zip(logged.a.tolist(), logged.b.tolist(), logged.value.tolist())) == sorted(zip(c.a.tolist(), c.b.tolist(), c.value.tolist()))
+    logged = Constraints.from_log(tmp_path / "log.jsonl", ids=ids)
+    assert sorted(
+        zip(logged.a.tolist(), logged.b.tolist(), logged.value.tolist())
+    ) == sorted(zip(c.a.tolist(), c.b.tolist(), c.value.tolist()))
     none = Chooser(random_state=0).start(X)
-    assert none.constraints_.empty and none.triplets_.empty and none.constraints_.n_samples == 40
+    assert (
+        none.constraints_.empty
+        and none.triplets_.empty
+        and none.constraints_.n_samples == 40
+    )
 
 
 def test_all_unsure_is_not_ambiguous():
-    l = RandomPairLearner(3, random_state=0).fit(X, oracle=lambda q: "unsure" if q.number else "same", budget=5)
+    l = RandomPairLearner(3, random_state=0).fit(
+        X, oracle=lambda q: "unsure" if q.number else "same", budget=5
+    )
     assert sorted(l.constraints_.value.tolist()) == [0, 0, 0, 0, 1]
 
 
 def test_data_frames_bring_their_ids(tmp_path):
     df = pd.DataFrame(X, index=[f"p{i}" for i in range(40)], columns=["u", "v"])
-    l = RandomPairLearner(3, random_state=0).fit(df, oracle=NoisyOracle(y), budget=5, journal=tmp_path/"log.jsonl")
-    events = read_journal(tmp_path/"log.jsonl")[0]
-    assert events[1]["items"] == [f"p{i}" for i in l.answers_[0][0].items] and list(l.feature_names_in_) == ["u", "v"]
-    with pytest.raises(ValueError, match="other data"): RandomPairLearner(3, random_state=0).start(df.iloc[::-1], journal=tmp_path/"log.jsonl")
-    with pytest.raises(ValueError, match="'p1' occurs twice"): RandomPairLearner(3).start(X, sample_id=["p1"]*40)
-    with pytest.raises(ValueError, match="3 sample ids but X has 40 rows"): RandomPairLearner(3).start(X, sample_id=[1, 2, 3])
+    l = RandomPairLearner(3, random_state=0).fit(
+        df, oracle=NoisyOracle(y), budget=5, journal=tmp_path / "log.jsonl"
+    )
+    events = read_journal(tmp_path / "log.jsonl")[0]
+    assert events[1]["items"] == [f"p{i}" for i in l.answers_[0][0].items] and list(
+        l.feature_names_in_
+    ) == ["u", "v"]
+    with pytest.raises(ValueError, match="other data"):
+        RandomPairLearner(3, random_state=0).start(
+            df.iloc[::-1], journal=tmp_path / "log.jsonl"
+        )
+    with pytest.raises(ValueError, match="'p1' occurs twice"):
+        RandomPairLearner(3).start(X, sample_id=["p1"] * 40)
+    with pytest.raises(ValueError, match="3 sample ids but X has 40 rows"):
+        RandomPairLearner(3).start(X, sample_id=[1, 2, 3])
 
 
 def test_journal_event_fields(tmp_path):
-    with Journal(tmp_path/"log.jsonl", annotator="Ann") as j:
+    with Journal(tmp_path / "log.jsonl", annotator="Ann") as j:
         l = Chooser(random_state=7).start(X, journal=j)
-        q = l.ask(); l.tell(q, "same", seconds=1.5, shown=q.items[::-1]).undo()
-        with pytest.raises(ValueError, match="not the rows"): l.tell(l.ask(), "same", shown=(0, 0))
-    start, e, undo = map(json.loads, (tmp_path/"log.jsonl").read_text().splitlines())
-    assert e["query"] == q.id and e["items"] == list(q.items) and e["shown"] == list(q.items[::-1]) and e["answer"] == "same" and e["seconds"] == 1.5
-    assert e["annotator"] == "Ann" and e["seed"] == start["seed"] == 7 and e["version"] and e["time"].endswith("+00:00")
+        q = l.ask()
+        l.tell(q, "same", seconds=1.5, shown=q.items[::-1]).undo()
+        with pytest.raises(ValueError, match="not the rows"):
+            l.tell(l.ask(), "same", shown=(0, 0))
+    start, e, undo = map(json.loads, (tmp_path / "log.jsonl").read_text().splitlines())
+    assert (
+        e["query"] == q.id
+        and e["items"] == list(q.items)
+        and e["shown"] == list(q.items[::-1])
+        and e["answer"] == "same"
+        and e["seconds"] == 1.5
+    )
+    assert (
+        e["annotator"] == "Ann"
+        and e["seed"] == start["seed"] == 7
+        and e["version"]
+        and e["time"].endswith("+00:00")
+    )
     assert undo["event"] == "undo" and undo["n"] == 1
 
 
 def test_unseeded_learner_resumes_with_the_seed_of_its_log(tmp_path):
-    l = Chooser().start(X, journal=tmp_path/"log.jsonl")
-    drive(l, NoisyOracle(y), budget=10); l.close()
-    assert state(Chooser().start(X, journal=tmp_path/"log.jsonl")) == state(l)
-    with pytest.raises(ValueError, match="another seed"): Chooser(random_state=l.seed_ + 1).start(X, journal=tmp_path/"log.jsonl")
+    l = Chooser().start(X, journal=tmp_path / "log.jsonl")
+    drive(l, NoisyOracle(y), budget=10)
+    l.close()
+    assert state(Chooser().start(X, journal=tmp_path / "log.jsonl")) == state(l)
+    with pytest.raises(ValueError, match="another seed"):
+        Chooser(random_state=l.seed_ + 1).start(X, journal=tmp_path / "log.jsonl")
 
 
 def test_resume_refuses_other_questions(tmp_path):
-    path = tmp_path/"log.jsonl"
+    path = tmp_path / "log.jsonl"
     Chooser(random_state=0).fit(X, oracle=NoisyOracle(y), budget=3, journal=path)
     lines = path.read_text().splitlines(keepends=True)
-    e = json.loads(lines[2]); e["items"] = [i + 1 if i < 39 else 0 for i in e["items"]]; lines[2] = json.dumps(e) + "\n"
+    e = json.loads(lines[2])
+    e["items"] = [i + 1 if i < 39 else 0 for i in e["items"]]
+    lines[2] = json.dumps(e) + "\n"
     path.write_text("".join(lines))
-    with pytest.raises(ValueError, match=r"line 3: the log answers Pair"): Chooser(random_state=0).start(X, journal=path)
-    Journal(path).close() # and the lock was released
+    with pytest.raises(ValueError, match=r"line 3: the log answers Pair"):
+        Chooser(random_state=0).start(X, journal=path)
+    Journal(path).close()  # and the lock was released
 
 
 def test_pickle_and_copy_wake_up_by_replay(tmp_path):
-    l = Chooser(random_state=0).start(X, journal=tmp_path/"log.jsonl", callback=lambda l: 1)
-    drive(l, NoisyOracle(y, .1, random_state=0), budget=15)
+    l = Chooser(random_state=0).start(
+        X, journal=tmp_path / "log.jsonl", callback=lambda l: 1
+    )
+    drive(l, NoisyOracle(y, 0.1, random_state=0), budget=15)
     for twin in (pickle.loads(pickle.dumps(l)), copy.deepcopy(l)):
         assert state(twin) == state(l)
-        twin.tell(twin.ask(), "unsure").undo(9) # goes its own way, and writes nothing
+        twin.tell(twin.ask(), "unsure").undo(9)  # goes its own way, and writes nothing
         assert twin.n_queries_ == 7
     assert l.n_queries_ == 15 and l._journal.n == 15
     assert not hasattr(clone(l), "seed_")
@@ -510,44 +817,74 @@ def test_pickle_and_copy_wake_up_by_replay(tmp_path):
 
 def test_fit_budget_and_leaving_oracles():
     fit = lambda **k: RandomPairLearner(3, random_state=0).fit(X, **k)
-    assert fit().n_queries_ == 0 and fit(oracle=NoisyOracle(y), budget=0).n_queries_ == 0 and fit(oracle=NoisyOracle(y)).n_queries_ == 100
+    assert (
+        fit().n_queries_ == 0
+        and fit(oracle=NoisyOracle(y), budget=0).n_queries_ == 0
+        and fit(oracle=NoisyOracle(y)).n_queries_ == 100
+    )
     assert fit(oracle=lambda q: "same" if q.number < 4 else None).n_queries_ == 4
     assert (fit().labels_ == fit(oracle=lambda q: None).labels_).all()
-    with pytest.raises(ValueError, match="budget=-1"): fit(budget=-1)
-    with pytest.raises(ValueError, match="The oracle knows 30 rows but X has 40"): fit(oracle=NoisyOracle(y[:30]))
+    with pytest.raises(ValueError, match="budget=-1"):
+        fit(budget=-1)
+    with pytest.raises(ValueError, match="The oracle knows 30 rows but X has 40"):
+        fit(oracle=NoisyOracle(y[:30]))
     done = fit(oracle=NoisyOracle(y), budget=None)
     assert done.ask() is None and adjusted_rand_score(y, done.labels_) == 1
 
 
 def test_after_fit_nothing_goes_unlogged(tmp_path):
-    l = RandomPairLearner(3, random_state=0).fit(X, oracle=NoisyOracle(y), budget=3, journal=tmp_path/"log.jsonl")
-    with pytest.raises(ValueError, match="is closed"): l.tell(l.ask(), "same")
+    l = RandomPairLearner(3, random_state=0).fit(
+        X, oracle=NoisyOracle(y), budget=3, journal=tmp_path / "log.jsonl"
+    )
+    with pytest.raises(ValueError, match="is closed"):
+        l.tell(l.ask(), "same")
     assert l.n_queries_ == 3
-    with Journal(tmp_path/"log.jsonl") as j:
-        l.fit(X, oracle=NoisyOracle(y), budget=5, journal=j) # a journal of the caller stays open
-        l.tell(l.ask(), "same"); assert j.n == 6
+    with Journal(tmp_path / "log.jsonl") as j:
+        l.fit(
+            X, oracle=NoisyOracle(y), budget=5, journal=j
+        )  # a journal of the caller stays open
+        l.tell(l.ask(), "same")
+        assert j.n == 6
 
 
 def test_before_start():
     l = RandomPairLearner(3)
-    for look in (lambda: l.labels_, lambda: l.ask(), lambda: l.undo(), lambda: l.constraints_, lambda: l.n_queries_):
-        with pytest.raises(ValueError, match="not fitted"): look()
+    for look in (
+        lambda: l.labels_,
+        lambda: l.ask(),
+        lambda: l.undo(),
+        lambda: l.constraints_,
+        lambda: l.n_queries_,
+    ):
+        with pytest.raises(ValueError, match="not fitted"):
+            look()
     assert not hasattr(l, "labels_")
 
 
 def test_check_estimator():
-    results = check_estimator(RandomPairLearner(n_clusters=3, random_state=0), on_skip=None, on_fail=None)
-    assert [(r["check_name"], r["exception"]) for r in results if r["status"] == "failed"] == []
+    results = check_estimator(
+        RandomPairLearner(n_clusters=3, random_state=0), on_skip=None, on_fail=None
+    )
+    assert [
+        (r["check_name"], r["exception"]) for r in results if r["status"] == "failed"
+    ] == []
     assert sum(r["status"] == "passed" for r in results) > 30
 
 
 def test_pipeline_and_routing():
-    oracle = NoisyOracle(y, .05, random_state=0)
+    oracle = NoisyOracle(y, 0.05, random_state=0)
     with config_context(enable_metadata_routing=True):
-        p = make_pipeline(StandardScaler(), RandomPairLearner(3, random_state=0)).fit(X, oracle=oracle, budget=25)
+        p = make_pipeline(StandardScaler(), RandomPairLearner(3, random_state=0)).fit(
+            X, oracle=oracle, budget=25
+        )
         assert "constraints" not in RandomPairLearner(3).get_metadata_routing().fit.requests
-    q = make_pipeline(StandardScaler(), RandomPairLearner(3, random_state=0)).fit(X, randompairlearner__oracle=oracle, randompairlearner__budget=25)
-    assert p[-1].n_queries_ == q[-1].n_queries_ == 25 and (p[-1].labels_ == q[-1].labels_).all()
+    q = make_pipeline(StandardScaler(), RandomPairLearner(3, random_state=0)).fit(
+        X, randompairlearner__oracle=oracle, randompairlearner__budget=25
+    )
+    assert (
+        p[-1].n_queries_ == q[-1].n_queries_ == 25
+        and (p[-1].labels_ == q[-1].labels_).all()
+    )
 
 
 # ---------------------------------------------------------------- a killed process
@@ -565,23 +902,32 @@ def slow(q):
 Chooser(random_state=3).fit(X, oracle=slow, budget=80, journal=sys.argv[1])
 """.replace("CHOOSER", inspect.getsource(Chooser))
 
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_sigkill_loses_no_acknowledged_answer(tmp_path):
     "Kill the process twice, at whatever it is doing; resume; end where an uninterrupted run ends."
-    path, kept = tmp_path/"log.jsonl", 0
+    path, kept = tmp_path / "log.jsonl", 0
     for goal in (9, 40):
-        p = subprocess.Popen([sys.executable, "-c", WORKER, str(path)], stdout=subprocess.PIPE, text=True)
+        p = subprocess.Popen(
+            [sys.executable, "-c", WORKER, str(path)], stdout=subprocess.PIPE, text=True
+        )
         for line in p.stdout:
             acknowledged = int(line)
-            if acknowledged >= goal: break
-        p.send_signal(signal.SIGKILL); rest = p.stdout.read().split(); p.wait()
+            if acknowledged >= goal:
+                break
+        p.send_signal(signal.SIGKILL)
+        rest = p.stdout.read().split()
+        p.wait()
         assert p.returncode == -signal.SIGKILL
         acknowledged = max([acknowledged, *map(int, rest)])
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore") # a line may have been cut off
-            with Journal(path) as j: assert j.n >= acknowledged >= goal > kept # all that was acknowledged is there
+            warnings.simplefilter("ignore")  # a line may have been cut off
+            with Journal(path) as j:
+                assert (
+                    j.n >= acknowledged >= goal > kept
+                )  # all that was acknowledged is there
         kept = goal
-    person = NoisyOracle(y, .1, .1, random_state=5)
+    person = NoisyOracle(y, 0.1, 0.1, random_state=5)
     resumed = Chooser(random_state=3).fit(X, oracle=person, budget=80, journal=path)
     straight = Chooser(random_state=3).fit(X, oracle=person, budget=80)
     assert state(resumed) == state(straight) and resumed.n_queries_ == 80

@@ -1,4 +1,5 @@
 """RDP-means and DP-means: invariants, limits, kernels against formulas, and what the estimators promise."""
+
 import numpy as np
 import pytest
 from numba import njit
@@ -7,56 +8,117 @@ from sklearn.metrics import adjusted_rand_score as ari
 from sklearn.utils.estimator_checks import check_estimator
 
 from csc_nb.constraints import Constraints
-from csc_nb.rdpmeans import (DIVERGENCES, DPMeans, Problem, RDPMeans, choose_xi, exact_prices, farthest_first, link_score, links_subset, make_links, merge_clusters, overruled, prepare,
-                            prices, rdp_init, rdp_means, rdp_objective, rdp_path, rdp_problem, rdp_seed, rdp_step, rdp_sweep, size_normalised, spectral_relaxation, visit_order, xi_ladder,
-                            _exact_sweep, _fast_exact_sweep, _fast_sweep, _hartigan_sweep, _rdp_means, _rdp_sweep)
+from csc_nb.rdpmeans import (
+    DIVERGENCES,
+    DPMeans,
+    Problem,
+    RDPMeans,
+    choose_xi,
+    exact_prices,
+    farthest_first,
+    link_score,
+    links_subset,
+    make_links,
+    merge_clusters,
+    overruled,
+    prepare,
+    prices,
+    rdp_init,
+    rdp_means,
+    rdp_objective,
+    rdp_path,
+    rdp_problem,
+    rdp_seed,
+    rdp_step,
+    rdp_sweep,
+    size_normalised,
+    spectral_relaxation,
+    visit_order,
+    xi_ladder,
+    _exact_sweep,
+    _fast_exact_sweep,
+    _fast_sweep,
+    _hartigan_sweep,
+    _rdp_means,
+    _rdp_sweep,
+)
 
 
 def problem(rng, n=10, m=14, divergence="euclidean", lam=None, weights=True):
     a, b = np.triu_indices(n, 1)
     pick = rng.choice(len(a), m, replace=False)
-    w = rng.uniform(.5, 2, m) if weights else None
-    return rdp_problem(rng.uniform(.2, 3, (n, 2)), make_links(n, a[pick], b[pick], rng.choice([-1, 1], m), w), rng.uniform(.2, 3) if lam is None else lam, divergence)
+    w = rng.uniform(0.5, 2, m) if weights else None
+    return rdp_problem(
+        rng.uniform(0.2, 3, (n, 2)),
+        make_links(n, a[pick], b[pick], rng.choice([-1, 1], m), w),
+        rng.uniform(0.2, 3) if lam is None else lam,
+        divergence,
+    )
 
 
 def J(z, pr, xi):
     "The objective at the means of a partition, written out."
-    total = 0.
+    total = 0.0
     for k in np.unique(z):
         A = pr.X[z == k]
-        total += (pr.B.phi(A) - pr.B.phi(A.mean(0)) - ((A - A.mean(0))*pr.B.grad(A.mean(0))).sum(1)).sum() + pr.lam
-    for i, j, f, s in zip(pr.links.a, pr.links.b, pr.links.f, pr.links.s): total += (z[i] == z[j])*(xi[1]*s - xi[0]*f)
+        total += (
+            pr.B.phi(A)
+            - pr.B.phi(A.mean(0))
+            - ((A - A.mean(0)) * pr.B.grad(A.mean(0))).sum(1)
+        ).sum() + pr.lam
+    for i, j, f, s in zip(pr.links.a, pr.links.b, pr.links.f, pr.links.s):
+        total += (z[i] == z[j]) * (xi[1] * s - xi[0] * f)
     return total
 
 
-def same_partition(a, b): return ari(a, b) == 1.
+def same_partition(a, b):
+    return ari(a, b) == 1.0
 
 
 @njit
 def _J(X, z, theta, psi, K, a, b, f, s, lam, xi1, xi2):
     "The objective with K centres 2μ = theta, some of which may be empty."
-    total = lam*K
+    total = lam * K
     for i in range(len(z)):
-        for j in range(X.shape[1]): total += (X[i, j] - theta[j, z[i]]/2)**2
+        for j in range(X.shape[1]):
+            total += (X[i, j] - theta[j, z[i]] / 2) ** 2
     for e in range(len(a)):
-        if z[a[e]] == z[b[e]]: total += xi2*s[e] - xi1*f[e]
+        if z[a[e]] == z[b[e]]:
+            total += xi2 * s[e] - xi1 * f[e]
     return total
+
 
 @njit
 def _worst_rise(X, phi, orders, a, b, f, s, indptr, nbr, gain, lam, xi1, xi2):
     "Largest rise of J over single steps of Algorithm 1: a visit, or means and pruning."
-    n, d = X.shape; z = np.zeros(n, np.int64); worst = -np.inf; steps = 0
+    n, d = X.shape
+    z = np.zeros(n, np.int64)
+    worst = -np.inf
+    steps = 0
     mu, _ = _rdp_means(X, z, 1)
-    theta, psi = np.zeros((d, 20*n)), np.zeros(20*n)
-    theta[:, 0] = 2*mu[0]; psi[0] = (mu[0]**2).sum(); K = 1
+    theta, psi = np.zeros((d, 20 * n)), np.zeros(20 * n)
+    theta[:, 0] = 2 * mu[0]
+    psi[0] = (mu[0] ** 2).sum()
+    K = 1
     now = _J(X, z, theta, psi, K, a, b, f, s, lam, xi1, xi2)
     for order in orders:
         for t in range(n):
-            _, K, _ = _rdp_sweep(X, phi, order[t:t+1], 0, z, theta, psi, K, indptr, nbr, gain, lam, 0)
-            new = _J(X, z, theta, psi, K, a, b, f, s, lam, xi1, xi2); worst = max(worst, new - now); now = new; steps += 1
-        mu, _ = _rdp_means(X, z, K); K = len(mu)
-        for k in range(K): theta[:, k] = 2*mu[k]; psi[k] = (mu[k]**2).sum()
-        new = _J(X, z, theta, psi, K, a, b, f, s, lam, xi1, xi2); worst = max(worst, new - now); now = new; steps += 1
+            _, K, _ = _rdp_sweep(
+                X, phi, order[t : t + 1], 0, z, theta, psi, K, indptr, nbr, gain, lam, 0
+            )
+            new = _J(X, z, theta, psi, K, a, b, f, s, lam, xi1, xi2)
+            worst = max(worst, new - now)
+            now = new
+            steps += 1
+        mu, _ = _rdp_means(X, z, K)
+        K = len(mu)
+        for k in range(K):
+            theta[:, k] = 2 * mu[k]
+            psi[k] = (mu[k] ** 2).sum()
+        new = _J(X, z, theta, psi, K, a, b, f, s, lam, xi1, xi2)
+        worst = max(worst, new - now)
+        now = new
+        steps += 1
     return worst, steps
 
 
@@ -65,7 +127,21 @@ def test_J_never_rises_in_1e5_single_steps_of_algorithm_1():
     while steps < 100_000:
         pr, (xi1, xi2) = problem(rng), rng.uniform(0, 3, 2)
         L, orders = pr.links, np.array([rng.permutation(10) for _ in range(6)])
-        w, k = _worst_rise(pr.X, pr.phi, orders, L.a, L.b, L.f, L.s, L.indptr, L.nbr, (xi1*L.f - xi2*L.s)[L.edge], pr.lam, xi1, xi2)
+        w, k = _worst_rise(
+            pr.X,
+            pr.phi,
+            orders,
+            L.a,
+            L.b,
+            L.f,
+            L.s,
+            L.indptr,
+            L.nbr,
+            (xi1 * L.f - xi2 * L.s)[L.edge],
+            pr.lam,
+            xi1,
+            xi2,
+        )
         worst, steps = max(worst, w), steps + k
     assert worst < 1e-9
 
@@ -80,7 +156,9 @@ def test_J_never_rises_in_single_exact_steps_and_merges(divergence):
         for i in np.concatenate([rng.permutation(10) for _ in range(5)]):
             z, K, _ = _fast_exact_sweep(z, mu, pr, *xi, np.array([i]))
             mu, size = _rdp_means(pr.X, z, K)
-            new = J(z, pr, xi); assert new <= now + 1e-9; now = new
+            new = J(z, pr, xi)
+            assert new <= now + 1e-9
+            now = new
         z, mu, size, _ = merge_clusters(z, mu, size, pr, *xi)
         assert J(z, pr, xi) <= now + 1e-9
 
@@ -90,11 +168,12 @@ def test_history_of_J_at_fixed_xi_falls_and_equals_the_written_out_objective(mov
     rng = np.random.default_rng(2)
     for _ in range(30):
         pr = problem(rng, n=30, m=60)
-        s, old = rdp_init(pr, 1.3, .7), np.inf
+        s, old = rdp_init(pr, 1.3, 0.7), np.inf
         for _ in range(8):
             s = rdp_step(s, pr, rng, moves=moves)
-            assert s.J <= old + 1e-9; old = s.J
-            np.testing.assert_allclose(s.J, J(s.z, pr, (1.3, .7)), atol=1e-8)
+            assert s.J <= old + 1e-9
+            old = s.J
+            np.testing.assert_allclose(s.J, J(s.z, pr, (1.3, 0.7)), atol=1e-8)
 
 
 def test_printed_objective_20_does_rise():
@@ -102,10 +181,18 @@ def test_printed_objective_20_does_rise():
     rng, rises = np.random.default_rng(0), 0
     for _ in range(200):
         pr = problem(rng, weights=False)
-        s = rdp_init(pr, 1.); twice = lambda s: 2*(s.J - pr.lam*len(s.mu)) - ((pr.X - s.mu[s.z])**2).sum() + pr.lam*len(s.mu)
-        s = rdp_step(s, pr, rng, moves="paper"); old = twice(s)
+        s = rdp_init(pr, 1.0)
+        twice = lambda s: (
+            2 * (s.J - pr.lam * len(s.mu))
+            - ((pr.X - s.mu[s.z]) ** 2).sum()
+            + pr.lam * len(s.mu)
+        )
+        s = rdp_step(s, pr, rng, moves="paper")
+        old = twice(s)
         for _ in range(5):
-            s = rdp_step(s, pr, rng, moves="paper"); rises += twice(s) > old + 1e-9; old = twice(s)
+            s = rdp_step(s, pr, rng, moves="paper")
+            rises += twice(s) > old + 1e-9
+            old = twice(s)
     assert rises > 0
 
 
@@ -115,28 +202,49 @@ def test_asymmetric_links_can_raise_J():
     for _ in range(300):
         pr = problem(rng, weights=False)
         L = pr.links
-        ends = np.repeat(np.arange(10), np.diff(L.indptr)); keep = ends == L.a[L.edge]           # only the first end knows
-        one = L._replace(indptr=np.r_[0, np.cumsum(np.bincount(ends[keep], minlength=10))], nbr=L.nbr[keep], edge=L.edge[keep])
-        z, mu = np.zeros(10, np.int64), pr.X.mean(0, keepdims=True); old = np.inf
+        ends = np.repeat(np.arange(10), np.diff(L.indptr))
+        keep = ends == L.a[L.edge]  # only the first end knows
+        one = L._replace(
+            indptr=np.r_[0, np.cumsum(np.bincount(ends[keep], minlength=10))],
+            nbr=L.nbr[keep],
+            edge=L.edge[keep],
+        )
+        z, mu = np.zeros(10, np.int64), pr.X.mean(0, keepdims=True)
+        old = np.inf
         for _ in range(5):
-            z, K, _ = _fast_sweep(z, mu, pr._replace(links=one), 2., 2., rng.permutation(10)); mu, _ = _rdp_means(pr.X, z, K)
-            new = rdp_objective(z, mu, pr, 2., 2.); rises += new > old + 1e-9; old = new
+            z, K, _ = _fast_sweep(
+                z, mu, pr._replace(links=one), 2.0, 2.0, rng.permutation(10)
+            )
+            mu, _ = _rdp_means(pr.X, z, K)
+            new = rdp_objective(z, mu, pr, 2.0, 2.0)
+            rises += new > old + 1e-9
+            old = new
     assert rises > 0
 
 
 @pytest.mark.parametrize("moves", ["paper", "exact"])
 def test_no_price_or_no_links_is_dp_means(moves):
-    rng = np.random.default_rng(3); pr = problem(rng, n=60, m=200, lam=.5)
-    run = lambda pr, xi0: rdp_means(pr, np.random.default_rng(0), xi0=xi0, moves=moves)[-1].z
+    rng = np.random.default_rng(3)
+    pr = problem(rng, n=60, m=200, lam=0.5)
+    run = lambda pr, xi0: (
+        rdp_means(pr, np.random.default_rng(0), xi0=xi0, moves=moves)[-1].z
+    )
     bare = pr._replace(links=make_links(60))
-    np.testing.assert_array_equal(run(pr, 0.), run(bare, 0.))
-    np.testing.assert_array_equal(run(bare, 5.), run(bare, 0.))
+    np.testing.assert_array_equal(run(pr, 0.0), run(bare, 0.0))
+    np.testing.assert_array_equal(run(bare, 5.0), run(bare, 0.0))
 
 
 @pytest.mark.parametrize("moves", ["paper", "exact"])
 def test_infinite_lambda_gives_one_cluster(moves):
     pr = problem(np.random.default_rng(0), n=40, lam=np.inf)
-    assert len(rdp_means(pr._replace(links=make_links(40)), np.random.default_rng(0), moves=moves)[-1].mu) == 1
+    assert (
+        len(
+            rdp_means(
+                pr._replace(links=make_links(40)), np.random.default_rng(0), moves=moves
+            )[-1].mu
+        )
+        == 1
+    )
     assert RDPMeans(lam=np.inf, moves=moves).fit(pr.X).n_clusters_ == 1
 
 
@@ -149,198 +257,385 @@ def test_tiny_lambda_gives_one_cluster_per_point():
 def test_joint_relabelling_of_rows_and_links(kernel):
     rng = np.random.default_rng(5)
     for _ in range(20):
-        pr = problem(rng, n=20, m=40); perm = rng.permutation(20); inv = np.argsort(perm); L = pr.links
-        moved = rdp_problem(pr.X[perm], make_links(20, inv[L.a], inv[L.b], np.sign(L.f - L.s), L.f + L.s), pr.lam)
-        order = rng.permutation(20); z = np.zeros(20, np.int64); mu = pr.X.mean(0, keepdims=True)
+        pr = problem(rng, n=20, m=40)
+        perm = rng.permutation(20)
+        inv = np.argsort(perm)
+        L = pr.links
+        moved = rdp_problem(
+            pr.X[perm],
+            make_links(20, inv[L.a], inv[L.b], np.sign(L.f - L.s), L.f + L.s),
+            pr.lam,
+        )
+        order = rng.permutation(20)
+        z = np.zeros(20, np.int64)
+        mu = pr.X.mean(0, keepdims=True)
         for _ in range(3):
             if kernel == "paper":
-                z1, K, _ = _fast_sweep(z, mu, pr, 1., .5, order); z2, _, _ = _fast_sweep(z[perm], mu, moved, 1., .5, inv[order])
+                z1, K, _ = _fast_sweep(z, mu, pr, 1.0, 0.5, order)
+                z2, _, _ = _fast_sweep(z[perm], mu, moved, 1.0, 0.5, inv[order])
             else:
-                z1, K, _ = _fast_exact_sweep(z, mu, pr, 1., .5, order); z2, _, _ = _fast_exact_sweep(z[perm], mu, moved, 1., .5, inv[order])
+                z1, K, _ = _fast_exact_sweep(z, mu, pr, 1.0, 0.5, order)
+                z2, _, _ = _fast_exact_sweep(z[perm], mu, moved, 1.0, 0.5, inv[order])
             np.testing.assert_array_equal(z1[perm], z2)
-            z = z1.copy(); mu, _ = _rdp_means(pr.X, z, K)
+            z = z1.copy()
+            mu, _ = _rdp_means(pr.X, z, K)
 
 
 @pytest.mark.parametrize("divergence", list(DIVERGENCES))
 def test_kernel_equals_formula(divergence):
     rng = np.random.default_rng(6)
     for _ in range(10):
-        pr = problem(rng, n=25, m=60, divergence=divergence); z, mu = np.zeros(25, np.int64), pr.X.mean(0, keepdims=True)
-        for xi in (0., .3, 2.):
+        pr = problem(rng, n=25, m=60, divergence=divergence)
+        z, mu = np.zeros(25, np.int64), pr.X.mean(0, keepdims=True)
+        for xi in (0.0, 0.3, 2.0):
             order = rng.permutation(25)
-            slow, centres = rdp_sweep(z, mu, pr, xi, 2*xi, order); fast, K, moved = _fast_sweep(z, mu, pr, xi, 2*xi, order)
-            np.testing.assert_array_equal(slow, fast); assert K == len(centres) and moved == (slow != z).sum()
-            z = slow; mu, _ = _rdp_means(pr.X, z, K)
+            slow, centres = rdp_sweep(z, mu, pr, xi, 2 * xi, order)
+            fast, K, moved = _fast_sweep(z, mu, pr, xi, 2 * xi, order)
+            np.testing.assert_array_equal(slow, fast)
+            assert K == len(centres) and moved == (slow != z).sum()
+            z = slow
+            mu, _ = _rdp_means(pr.X, z, K)
 
 
-@pytest.mark.parametrize("divergence", ["euclidean", "mahalanobis", "kl", "poisson", "itakura-saito"])
+@pytest.mark.parametrize(
+    "divergence", ["euclidean", "mahalanobis", "kl", "poisson", "itakura-saito"]
+)
 def test_exact_kernel_takes_the_best_move(divergence):
     rng = np.random.default_rng(7)
     for _ in range(15):
-        pr = problem(rng, n=15, m=30, divergence=divergence); z, mu = np.zeros(15, np.int64), pr.X.mean(0, keepdims=True)
+        pr = problem(rng, n=15, m=30, divergence=divergence)
+        z, mu = np.zeros(15, np.int64), pr.X.mean(0, keepdims=True)
         for i in rng.permutation(15):
-            want = min(J(np.where(np.arange(15) == i, k, z), pr, (.5, .8)) for k in range(z.max()+2))
-            z, K, _ = _fast_exact_sweep(z, mu, pr, .5, .8, np.array([i])); mu, _ = _rdp_means(pr.X, z, K)
-            np.testing.assert_allclose(J(z, pr, (.5, .8)), want, atol=1e-9)
+            want = min(
+                J(np.where(np.arange(15) == i, k, z), pr, (0.5, 0.8))
+                for k in range(z.max() + 2)
+            )
+            z, K, _ = _fast_exact_sweep(z, mu, pr, 0.5, 0.8, np.array([i]))
+            mu, _ = _rdp_means(pr.X, z, K)
+            np.testing.assert_allclose(J(z, pr, (0.5, 0.8)), want, atol=1e-9)
 
 
 def test_compiled_kernels_equal_their_python_twins():
-    rng = np.random.default_rng(8); pr = problem(rng, n=12, m=20, divergence="kl"); L = pr.links
+    rng = np.random.default_rng(8)
+    pr = problem(rng, n=12, m=20, divergence="kl")
+    L = pr.links
     room, gain, S = np.zeros(20), (L.f - L.s)[L.edge], pr.X.sum(0)
     sq, mu = (pr.X**2).sum(1), pr.X.mean(0)
-    start = lambda: (np.arange(12), 0, np.zeros(12, np.int64), np.r_[12, np.zeros(20, np.int64)])
-    euclid = lambda: (pr.X, sq, *start(), np.c_[2*mu, np.zeros((2, 20))], np.r_[mu@mu, room], np.r_[12/13, room], 1, L.indptr, L.nbr, gain, pr.lam, np.inf)
-    counts = lambda: (pr.X, pr.phi, *start(), np.c_[S, np.zeros((2, 20))], np.r_[(S*np.log(S)).sum(), room], np.r_[S.sum(), room], 1, L.indptr, L.nbr, gain, pr.lam, np.inf, 1)
+    start = lambda: (
+        np.arange(12),
+        0,
+        np.zeros(12, np.int64),
+        np.r_[12, np.zeros(20, np.int64)],
+    )
+    euclid = lambda: (
+        pr.X,
+        sq,
+        *start(),
+        np.c_[2 * mu, np.zeros((2, 20))],
+        np.r_[mu @ mu, room],
+        np.r_[12 / 13, room],
+        1,
+        L.indptr,
+        L.nbr,
+        gain,
+        pr.lam,
+        np.inf,
+    )
+    counts = lambda: (
+        pr.X,
+        pr.phi,
+        *start(),
+        np.c_[S, np.zeros((2, 20))],
+        np.r_[(S * np.log(S)).sum(), room],
+        np.r_[S.sum(), room],
+        1,
+        L.indptr,
+        L.nbr,
+        gain,
+        pr.lam,
+        np.inf,
+        1,
+    )
     for kernel, args in ((_hartigan_sweep, euclid), (_exact_sweep, counts)):
         a, b = args(), args()
         assert kernel(*a) == kernel.py_func(*b)
-        np.testing.assert_array_equal(a[4], b[4]); assert a[4].max() > 0
+        np.testing.assert_array_equal(a[4], b[4])
+        assert a[4].max() > 0
 
 
 @pytest.mark.parametrize("n", [1, 100, 4097, 10_000])
 def test_every_point_is_visited_once(n):
-    for seed in range(5): np.testing.assert_array_equal(np.sort(visit_order(n, np.random.default_rng(seed))), np.arange(n))
+    for seed in range(5):
+        np.testing.assert_array_equal(
+            np.sort(visit_order(n, np.random.default_rng(seed))), np.arange(n)
+        )
 
 
 def test_spectral_bound_and_size_normalised_objective():
     rng = np.random.default_rng(9)
     for n in (8, 250):
-        a, b = rng.integers(0, n, (2, 60)); ok = a != b
-        pr = rdp_problem(rng.normal(size=(n, 3)), make_links(n, a[ok], b[ok], rng.choice([-1, 1], ok.sum())), 1.5)
-        w, Y = spectral_relaxation(pr, .6, .6, k_max=min(n, 60))
+        a, b = rng.integers(0, n, (2, 60))
+        ok = a != b
+        pr = rdp_problem(
+            rng.normal(size=(n, 3)),
+            make_links(n, a[ok], b[ok], rng.choice([-1, 1], ok.sum())),
+            1.5,
+        )
+        w, Y = spectral_relaxation(pr, 0.6, 0.6, k_max=min(n, 60))
         bound = (pr.X**2).sum() - (w - pr.lam).sum()
-        np.testing.assert_allclose(Y.T@Y, np.eye(len(w)), atol=1e-8)
-        for _ in range(20): assert bound <= size_normalised(np.unique(rng.integers(0, 3, n), return_inverse=True)[1], pr, .6, .6) + 1e-6
+        np.testing.assert_allclose(Y.T @ Y, np.eye(len(w)), atol=1e-8)
+        for _ in range(20):
+            assert (
+                bound
+                <= size_normalised(
+                    np.unique(rng.integers(0, 3, n), return_inverse=True)[1], pr, 0.6, 0.6
+                )
+                + 1e-6
+            )
 
 
 # ---- estimators
 
 X, Y = make_blobs(120, centers=[[0, 0], [5, 0], [0, 5]], random_state=0)
-def answers(n=200, noise=.1, seed=0): return Constraints.from_labels(Y, n=n, noise=noise, random_state=seed)
 
 
-@pytest.mark.parametrize("est", [RDPMeans(n_clusters=3, random_state=0), DPMeans(n_clusters=3, random_state=0), RDPMeans(n_clusters=2, divergence="mahalanobis", random_state=0)],
-                         ids=["rdp", "dp", "mahalanobis"])
+def answers(n=200, noise=0.1, seed=0):
+    return Constraints.from_labels(Y, n=n, noise=noise, random_state=seed)
+
+
+@pytest.mark.parametrize(
+    "est",
+    [
+        RDPMeans(n_clusters=3, random_state=0),
+        DPMeans(n_clusters=3, random_state=0),
+        RDPMeans(n_clusters=2, divergence="mahalanobis", random_state=0),
+    ],
+    ids=["rdp", "dp", "mahalanobis"],
+)
 def test_sklearn(est):
-    failed = [f"{r['check_name']}: {r['exception']}" for r in check_estimator(est, on_fail=None, on_skip=None) if r["status"] == "failed"]
+    failed = [
+        f"{r['check_name']}: {r['exception']}"
+        for r in check_estimator(est, on_fail=None, on_skip=None)
+        if r["status"] == "failed"
+    ]
     assert not failed, "\n".join(failed)
 
 
 def test_finds_the_blobs_and_the_liars():
-    c = answers(); est = RDPMeans(n_clusters=3, random_state=0).fit(X, constraints=c)
-    assert ari(Y, est.labels_) == 1.
-    wrong = {(min(i, j), max(i, j)) for i, j, v in zip(c.a, c.b, c.value) if (Y[i] == Y[j]) != (v > 0)}
+    c = answers()
+    est = RDPMeans(n_clusters=3, random_state=0).fit(X, constraints=c)
+    assert ari(Y, est.labels_) == 1.0
+    wrong = {
+        (min(i, j), max(i, j))
+        for i, j, v in zip(c.a, c.b, c.value)
+        if (Y[i] == Y[j]) != (v > 0)
+    }
     assert {(min(i, j), max(i, j)) for i, j, _ in est.suspects_.tolist()} == wrong
-    assert (np.diff(est.suspicion_) <= 0).all() and len(est.suspicion_) == len(est.suspects_)
+    assert (np.diff(est.suspicion_) <= 0).all() and len(est.suspicion_) == len(
+        est.suspects_
+    )
     np.testing.assert_array_equal(est.predict(X), est.labels_)
-    assert (np.diff(est.objective_history_) <= 1e-9).all() and est.labels_.max() + 1 == est.n_clusters_ == len(est.cluster_centers_)
-    np.testing.assert_allclose(est.cluster_centers_, [X[est.labels_ == k].mean(0) for k in range(3)])
+    assert (
+        np.diff(est.objective_history_) <= 1e-9
+    ).all() and est.labels_.max() + 1 == est.n_clusters_ == len(est.cluster_centers_)
+    np.testing.assert_allclose(
+        est.cluster_centers_, [X[est.labels_ == k].mean(0) for k in range(3)]
+    )
 
 
 @pytest.mark.parametrize("divergence", ["euclidean", "kl"])
 def test_a_limit_on_the_number_of_clusters_is_kept(divergence):
     rng = np.random.default_rng(0)
     for limit in (1, 2, 4):
-        pr = problem(rng, n=60, m=300, divergence=divergence, lam=.05)._replace(max_clusters=limit)
-        for s in rdp_path(pr, [.01, .1, 1., 10.], rng): assert len(s.mu) <= limit
-    free = list(rdp_path(pr._replace(max_clusters=np.inf), [.01, .1, 1., 10.], rng))
+        pr = problem(rng, n=60, m=300, divergence=divergence, lam=0.05)._replace(
+            max_clusters=limit
+        )
+        for s in rdp_path(pr, [0.01, 0.1, 1.0, 10.0], rng):
+            assert len(s.mu) <= limit
+    free = list(rdp_path(pr._replace(max_clusters=np.inf), [0.01, 0.1, 1.0, 10.0], rng))
     assert len(free[-1].mu) > 4
-    est = RDPMeans(n_clusters=3, max_clusters=3, random_state=0).fit(X, constraints=answers(noise=.4)); assert est.n_clusters_ <= 3
+    est = RDPMeans(n_clusters=3, max_clusters=3, random_state=0).fit(
+        X, constraints=answers(noise=0.4)
+    )
+    assert est.n_clusters_ <= 3
 
 
 def test_units_do_not_matter():
-    c = answers(noise=.2)
-    a, b = (RDPMeans(n_clusters=3, random_state=0).fit(s*X + 7., constraints=c) for s in (1., 1024.))
+    c = answers(noise=0.2)
+    a, b = (
+        RDPMeans(n_clusters=3, random_state=0).fit(s * X + 7.0, constraints=c)
+        for s in (1.0, 1024.0)
+    )
     np.testing.assert_array_equal(a.labels_, b.labels_)
-    np.testing.assert_allclose(b.lam_, 1024.**2*a.lam_)
+    np.testing.assert_allclose(b.lam_, 1024.0**2 * a.lam_)
 
 
 def test_far_from_the_origin():
     c = answers()
-    np.testing.assert_array_equal(RDPMeans(n_clusters=3, random_state=0).fit(X, constraints=c).labels_, RDPMeans(n_clusters=3, random_state=0).fit(X + 1e6, constraints=c).labels_)
+    np.testing.assert_array_equal(
+        RDPMeans(n_clusters=3, random_state=0).fit(X, constraints=c).labels_,
+        RDPMeans(n_clusters=3, random_state=0).fit(X + 1e6, constraints=c).labels_,
+    )
 
 
 def test_dont_know_answers_say_nothing_and_order_of_ends_does_not_matter():
     c = answers()
-    extra = Constraints(np.r_[c.a, [0, 1]], np.r_[c.b, [50, 60]], np.r_[c.value, [0, 0]], n_samples=len(X))
+    extra = Constraints(
+        np.r_[c.a, [0, 1]], np.r_[c.b, [50, 60]], np.r_[c.value, [0, 0]], n_samples=len(X)
+    )
     turned = Constraints(c.b, c.a, c.value, n_samples=len(X))
     want = RDPMeans(n_clusters=3, random_state=0).fit(X, constraints=c).labels_
-    for other in (extra, turned): np.testing.assert_array_equal(RDPMeans(n_clusters=3, random_state=0).fit(X, constraints=other).labels_, want)
+    for other in (extra, turned):
+        np.testing.assert_array_equal(
+            RDPMeans(n_clusters=3, random_state=0).fit(X, constraints=other).labels_, want
+        )
 
 
 def test_weights_count_as_repeats():
-    rng = np.random.default_rng(0); pr = problem(rng, n=20, m=30, weights=False); L = pr.links
+    rng = np.random.default_rng(0)
+    pr = problem(rng, n=20, m=30, weights=False)
+    L = pr.links
     v = np.sign(L.f - L.s)
-    thrice = pr._replace(links=make_links(20, np.tile(L.a, 3), np.tile(L.b, 3), np.tile(v, 3))); heavy = pr._replace(links=make_links(20, L.a, L.b, v, np.full(30, 3.)))
+    thrice = pr._replace(
+        links=make_links(20, np.tile(L.a, 3), np.tile(L.b, 3), np.tile(v, 3))
+    )
+    heavy = pr._replace(links=make_links(20, L.a, L.b, v, np.full(30, 3.0)))
     a, b = (rdp_means(p, np.random.default_rng(1))[-1].z for p in (thrice, heavy))
     np.testing.assert_array_equal(a, b)
 
 
 def test_xi_ratio_zero_makes_may_not_links_free():
-    c = Constraints.from_pairs(must=[(0, 1)], cannot=[(i, j) for i in range(20) for j in range(i)][:60], n_samples=len(X)) if hasattr(Constraints, "from_pairs") else None
-    free = RDPMeans(n_clusters=3, xi_ratio=0., xi_max=1e3, random_state=0).fit(X, constraints=c)
-    paid = RDPMeans(n_clusters=3, xi_ratio=1., xi_max=1e3, random_state=0).fit(X, constraints=c)
+    c = (
+        Constraints.from_pairs(
+            must=[(0, 1)],
+            cannot=[(i, j) for i in range(20) for j in range(i)][:60],
+            n_samples=len(X),
+        )
+        if hasattr(Constraints, "from_pairs")
+        else None
+    )
+    free = RDPMeans(n_clusters=3, xi_ratio=0.0, xi_max=1e3, random_state=0).fit(
+        X, constraints=c
+    )
+    paid = RDPMeans(n_clusters=3, xi_ratio=1.0, xi_max=1e3, random_state=0).fit(
+        X, constraints=c
+    )
     broken = lambda e: (e.suspects_[:, 2] < 0).sum()
-    assert ari(Y, free.labels_) == 1. and broken(paid) < broken(free)
+    assert ari(Y, free.labels_) == 1.0 and broken(paid) < broken(free)
 
 
 def test_beyond_the_top_of_the_ladder_nothing_changes():
-    pr = rdp_problem(X - X.mean(0), make_links(len(X), answers().a, answers().b, answers().value), 20.)
+    pr = rdp_problem(
+        X - X.mean(0), make_links(len(X), answers().a, answers().b, answers().value), 20.0
+    )
     top = xi_ladder(pr)[-1]
-    climb = lambda *more: list(rdp_path(pr, [top, *more], np.random.default_rng(0), sweeps=30))[-1].z
-    assert same_partition(climb(), climb(10*top, 1000*top))
+    climb = lambda *more: (
+        list(rdp_path(pr, [top, *more], np.random.default_rng(0), sweeps=30))[-1].z
+    )
+    assert same_partition(climb(), climb(10 * top, 1000 * top))
 
 
 def test_link_score_prefers_the_truth_and_folds_partition_the_links():
-    c = answers(noise=.2); L = make_links(len(X), c.a, c.b, c.value)
+    c = answers(noise=0.2)
+    L = make_links(len(X), c.a, c.b, c.value)
     assert link_score(Y, L) > link_score(np.random.default_rng(0).permutation(Y), L)
     keep = np.arange(len(L.a)) % 3 == 0
     assert len(links_subset(L, keep).a) + len(links_subset(L, ~keep).a) == len(L.a)
 
 
 def test_overruled_costs_agree_with_price_lists():
-    rng = np.random.default_rng(3); pr = problem(rng, n=30, m=90, lam=2.); s = list(rdp_path(pr, [.4], rng))[-1]
-    e, cost = overruled(s, pr); L, z = pr.links, s.z
+    rng = np.random.default_rng(3)
+    pr = problem(rng, n=30, m=90, lam=2.0)
+    s = list(rdp_path(pr, [0.4], rng))[-1]
+    e, cost = overruled(s, pr)
+    L, z = pr.links, s.z
     assert len(e) > 5
     for k, got in zip(e, cost):
         ends = []
         for i, j in ((L.a[k], L.b[k]), (L.b[k], L.a[k])):
             p = prices(i, z, s.mu, pr, s.xi1, s.xi2)
-            goal = p[z[j]] if L.f[k] > 0 else min(np.delete(p, z[i]).min(initial=np.inf), pr.lam)
+            goal = (
+                p[z[j]]
+                if L.f[k] > 0
+                else min(np.delete(p, z[i]).min(initial=np.inf), pr.lam)
+            )
             ends.append(goal - p[z[i]])
         np.testing.assert_allclose(got, min(ends), atol=1e-9)
 
 
 def test_counts_need_the_count_model():
     from csc_nb.datasets import toy_counts
-    t = toy_counts(100, 5, r=.03, random_state=1)
+
+    t = toy_counts(100, 5, r=0.03, random_state=1)
     c = Constraints(t.pairs[:, 0], t.pairs[:, 1], t.value, n_samples=100)
-    score = {d: ari(t.target, RDPMeans(n_clusters=5, divergence=d, random_state=0).fit(t.data, constraints=c).labels_) for d in ("euclidean", "kl")}
-    assert score["kl"] > score["euclidean"] + .2
+    score = {
+        d: ari(
+            t.target,
+            RDPMeans(n_clusters=5, divergence=d, random_state=0)
+            .fit(t.data, constraints=c)
+            .labels_,
+        )
+        for d in ("euclidean", "kl")
+    }
+    assert score["kl"] > score["euclidean"] + 0.2
 
 
-@pytest.mark.parametrize("bad, says", [(dict(lam=0.), "price of a cluster"), (dict(xi0=-1.), "above 0"), (dict(xi_rate=1.), "above 1"), (dict(xi_max=-2), "at least 0"), (dict(xi_max="big"), "'cv'"),
-                                       (dict(divergence="cosine"), "known are"), (dict(moves="all"), "known are"), (dict(max_clusters=0), "at least 1"), (dict(n_clusters=121), "n_samples=120 should be >= n_clusters=121"), (dict(n_clusters=0), "at least 1"),
-                                       (dict(divergence="kl"), "non-negative"), (dict(divergence="itakura-saito"), "positive"), (dict(n_init=0), "at least 1"), (dict(lam=float("nan")), "price of a cluster")])
+@pytest.mark.parametrize(
+    "bad, says",
+    [
+        (dict(lam=0.0), "price of a cluster"),
+        (dict(xi0=-1.0), "above 0"),
+        (dict(xi_rate=1.0), "above 1"),
+        (dict(xi_max=-2), "at least 0"),
+        (dict(xi_max="big"), "'cv'"),
+        (dict(divergence="cosine"), "known are"),
+        (dict(moves="all"), "known are"),
+        (dict(max_clusters=0), "at least 1"),
+        (dict(n_clusters=121), "n_samples=120 should be >= n_clusters=121"),
+        (dict(n_clusters=0), "at least 1"),
+        (dict(divergence="kl"), "non-negative"),
+        (dict(divergence="itakura-saito"), "positive"),
+        (dict(n_init=0), "at least 1"),
+        (dict(lam=float("nan")), "price of a cluster"),
+    ],
+)
 def test_messages(bad, says):
-    with pytest.raises(ValueError, match=says): RDPMeans(**bad).fit(X)
+    with pytest.raises(ValueError, match=says):
+        RDPMeans(**bad).fit(X)
 
 
 def test_degenerate_data():
     for Z in (np.zeros((20, 3)), np.ones((20, 1)), X[:1], np.repeat(X[:2], 10, axis=0)):
-        est = RDPMeans(n_clusters=1, random_state=0).fit(Z); assert est.n_clusters_ >= 1
-    assert RDPMeans(n_clusters=2, random_state=0).fit(np.repeat(X[:2], 10, axis=0)).n_clusters_ <= 2
-    assert RDPMeans(n_clusters=2, divergence="mahalanobis", random_state=0).fit(np.c_[X, np.ones(120)]).n_clusters_ >= 1
+        est = RDPMeans(n_clusters=1, random_state=0).fit(Z)
+        assert est.n_clusters_ >= 1
+    assert (
+        RDPMeans(n_clusters=2, random_state=0).fit(np.repeat(X[:2], 10, axis=0)).n_clusters_
+        <= 2
+    )
+    assert (
+        RDPMeans(n_clusters=2, divergence="mahalanobis", random_state=0)
+        .fit(np.c_[X, np.ones(120)])
+        .n_clusters_
+        >= 1
+    )
 
 
 @pytest.mark.parametrize("est", [RDPMeans, DPMeans])
 def test_n_clusters_without_answers_is_exact(est):
     for seed in range(5):
         Z = np.random.default_rng(seed).normal(size=(30, 2))
-        for k in (1, 2, 5): assert est(n_clusters=k, random_state=seed).fit(Z).n_clusters_ == k
+        for k in (1, 2, 5):
+            assert est(n_clusters=k, random_state=seed).fit(Z).n_clusters_ == k
     counts = np.random.default_rng(0).poisson(3, (40, 6))
-    for divergence in ("kl", "poisson"): assert est(n_clusters=3, divergence=divergence, random_state=0).fit(counts).n_clusters_ == 3
-    assert est(n_clusters=3, random_state=0).fit(np.repeat(np.eye(2), 5, axis=0)).n_clusters_ == 2        # only two rows differ
+    for divergence in ("kl", "poisson"):
+        assert (
+            est(n_clusters=3, divergence=divergence, random_state=0).fit(counts).n_clusters_
+            == 3
+        )
+    assert (
+        est(n_clusters=3, random_state=0).fit(np.repeat(np.eye(2), 5, axis=0)).n_clusters_
+        == 2
+    )  # only two rows differ
 
 
 def test_few_answers_do_not_lift_the_limit():
@@ -350,27 +645,52 @@ def test_few_answers_do_not_lift_the_limit():
 
 
 def test_many_answers_lift_a_limit_that_is_too_low():
-    est = RDPMeans(n_clusters=2, random_state=0).fit(X, constraints=answers(600, noise=.05)); assert est.n_clusters_ >= 3 and ari(Y, est.labels_) > .9
+    est = RDPMeans(n_clusters=2, random_state=0).fit(
+        X, constraints=answers(600, noise=0.05)
+    )
+    assert est.n_clusters_ >= 3 and ari(Y, est.labels_) > 0.9
 
 
 def test_seed_is_a_local_optimum_with_exactly_k_clusters():
-    rng = np.random.default_rng(0); pr = rdp_problem(rng.normal(size=(80, 3)))
+    rng = np.random.default_rng(0)
+    pr = rdp_problem(rng.normal(size=(80, 3)))
     z, mu, ceiling = rdp_seed(pr, 6, rng)
     assert len(mu) == 6 == z.max() + 1
     np.testing.assert_allclose(mu, [pr.X[z == k].mean(0) for k in range(6)])
-    free, base = pr._replace(lam=0.), J(z, pr._replace(lam=0.), (0., 0.))
-    for i in range(80): assert all(J(np.where(np.arange(80) == i, k, z), free, (0., 0.)) >= base - 1e-9 for k in range(6) if (z == z[i]).sum() > 1)
-    merges = [J(np.where(z == b, a, z), free, (0., 0.)) - base for a in range(6) for b in range(a)]
+    free, base = pr._replace(lam=0.0), J(z, pr._replace(lam=0.0), (0.0, 0.0))
+    for i in range(80):
+        assert all(
+            J(np.where(np.arange(80) == i, k, z), free, (0.0, 0.0)) >= base - 1e-9
+            for k in range(6)
+            if (z == z[i]).sum() > 1
+        )
+    merges = [
+        J(np.where(z == b, a, z), free, (0.0, 0.0)) - base
+        for a in range(6)
+        for b in range(a)
+    ]
     np.testing.assert_allclose(ceiling, min(merges))
-    big = rdp_seed(pr, 4, np.random.default_rng(1), sample=40); assert len(big[1]) == 4 and len(big[0]) == 80
+    big = rdp_seed(pr, 4, np.random.default_rng(1), sample=40)
+    assert len(big[1]) == 4 and len(big[0]) == 80
 
 
 def test_means_renumber_and_drop_empty_clusters():
-    z = np.array([0, 3, 3, 0]); mu, size = _rdp_means(np.array([[0.], [1.], [3.], [6.]]), z, 5)
-    assert z.tolist() == [0, 1, 1, 0] and mu.ravel().tolist() == [3., 2.] and size.tolist() == [2, 2]
+    z = np.array([0, 3, 3, 0])
+    mu, size = _rdp_means(np.array([[0.0], [1.0], [3.0], [6.0]]), z, 5)
+    assert (
+        z.tolist() == [0, 1, 1, 0]
+        and mu.ravel().tolist() == [3.0, 2.0]
+        and size.tolist() == [2, 2]
+    )
 
 
 def test_whitening_is_the_mahalanobis_distance():
-    rng = np.random.default_rng(0); A = rng.normal(size=(50, 3))@rng.normal(size=(3, 3)); W = prepare(A, "mahalanobis")(A)
-    np.testing.assert_allclose(((W[0] - W[1])**2).sum(), (A[0] - A[1])@np.linalg.inv(np.cov(A.T))@(A[0] - A[1]))
-    with pytest.raises(ValueError, match="non-negative"): prepare(A, "kl")(A)
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(50, 3)) @ rng.normal(size=(3, 3))
+    W = prepare(A, "mahalanobis")(A)
+    np.testing.assert_allclose(
+        ((W[0] - W[1]) ** 2).sum(),
+        (A[0] - A[1]) @ np.linalg.inv(np.cov(A.T)) @ (A[0] - A[1]),
+    )
+    with pytest.raises(ValueError, match="non-negative"):
+        prepare(A, "kl")(A)

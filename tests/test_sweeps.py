@@ -1,4 +1,5 @@
 """The sweep engine: kill it, cut its files, change its backend: the sorted rows stay the same bytes."""
+
 import os, signal, subprocess, sys, time
 from pathlib import Path
 
@@ -9,18 +10,34 @@ from sklearn.base import BaseEstimator
 from csc_nb.cli import main
 from csc_nb.estimators import ConstrainedClusterer
 from csc_nb.metrics import t_interval
-from csc_nb.sweeps import (Sweep, Task, child_seed, cost_path, grid, holm, n_answers, prepare, read_config, resolve, sweep, task_seeds)
+from csc_nb.sweeps import (
+    Sweep,
+    Task,
+    child_seed,
+    cost_path,
+    grid,
+    holm,
+    n_answers,
+    prepare,
+    read_config,
+    resolve,
+    sweep,
+    task_seeds,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def toys():
     rng = np.random.default_rng(0)
-    make = lambda k, n: (rng.normal(size=(n, 2)) + 4*(np.arange(n) % k)[:, None], np.arange(n) % k)
+    make = lambda k, n: (
+        rng.normal(size=(n, 2)) + 4 * (np.arange(n) % k)[:, None],
+        np.arange(n) % k,
+    )
     return dict(two=make(2, 24), three=make(3, 30))
 
 
-GRID = dict(noise=(0., .2), n_constraints=("n/2", 20), seeds=2, progress=False)
+GRID = dict(noise=(0.0, 0.2), n_constraints=("n/2", 20), seeds=2, progress=False)
 METHODS = ["k-means", "pck-means", "seeded-kmeans"]
 lines = lambda p: sorted(Path(p).read_bytes().splitlines())
 
@@ -28,41 +45,52 @@ lines = lambda p: sorted(Path(p).read_bytes().splitlines())
 @pytest.fixture(scope="module")
 def reference(tmp_path_factory):
     "The grid in one go, in this process."
-    out = tmp_path_factory.mktemp("ref")/"r.csv"
+    out = tmp_path_factory.mktemp("ref") / "r.csv"
     sweep(METHODS, toys(), out=out, n_jobs=1, **GRID)
     return out
 
 
 def test_the_grid_is_complete_and_scores_are_there(reference):
     s = Sweep.read(reference)
-    assert len(s) == 3*2*2*2*2 and s.values("status") == ["ok"]
-    assert all(0 <= r["nmi"] <= 1 and r["clusters"] >= 1 and r["answers"] > 0 for r in s.rows)
-    assert all(r["seconds"] > 0 for r in s.rows) and np.mean([r["ari"] for r in s.rows]) > .5
+    assert len(s) == 3 * 2 * 2 * 2 * 2 and s.values("status") == ["ok"]
+    assert all(
+        0 <= r["nmi"] <= 1 and r["clusters"] >= 1 and r["answers"] > 0 for r in s.rows
+    )
+    assert (
+        all(r["seconds"] > 0 for r in s.rows) and np.mean([r["ari"] for r in s.rows]) > 0.5
+    )
     assert len({r["ari"] for r in s.rows}) > 3
 
 
 def test_a_second_run_computes_nothing(reference, monkeypatch):
     before = reference.read_bytes(), cost_path(reference).read_bytes()
-    monkeypatch.setattr("csc_nb.sweeps.run_one", lambda *a: pytest.fail("a finished task ran again"))
+    monkeypatch.setattr(
+        "csc_nb.sweeps.run_one", lambda *a: pytest.fail("a finished task ran again")
+    )
     sweep(METHODS, toys(), out=reference, n_jobs=1, **GRID)
     assert (reference.read_bytes(), cost_path(reference).read_bytes()) == before
 
 
 def test_cut_at_any_byte_a_restart_gives_the_same_rows(tmp_path):
     "Every prefix of the result file is what some kill leaves behind."
-    small = dict(noise=0., n_constraints=5, seeds=1, progress=False, n_jobs=1)
+    small = dict(noise=0.0, n_constraints=5, seeds=1, progress=False, n_jobs=1)
     one = {"two": toys()["two"]}
-    sweep(["seeded-kmeans"], one, out=tmp_path/"a.csv", **small)
-    whole = (tmp_path/"a.csv").read_bytes()
-    for n in [*range(0, whole.index(b"\n") - 2, 12), *range(whole.index(b"\n") - 2, len(whole))]:          # the header in steps, then every byte
-        (tmp_path/"b.csv").write_bytes(whole[:n])
-        sweep(["seeded-kmeans"], one, out=tmp_path/"b.csv", **small)
-        assert lines(tmp_path/"b.csv") == lines(tmp_path/"a.csv"), n
+    sweep(["seeded-kmeans"], one, out=tmp_path / "a.csv", **small)
+    whole = (tmp_path / "a.csv").read_bytes()
+    for n in [
+        *range(0, whole.index(b"\n") - 2, 12),
+        *range(whole.index(b"\n") - 2, len(whole)),
+    ]:  # the header in steps, then every byte
+        (tmp_path / "b.csv").write_bytes(whole[:n])
+        sweep(["seeded-kmeans"], one, out=tmp_path / "b.csv", **small)
+        assert lines(tmp_path / "b.csv") == lines(tmp_path / "a.csv"), n
 
 
 def test_a_torn_cost_file_and_a_lost_one_do_no_harm(reference, tmp_path):
-    out = tmp_path/"r.csv"; rows = reference.read_bytes().splitlines(True)
-    out.write_bytes(b"".join(rows[:20])); cost_path(out).write_bytes(cost_path(reference).read_bytes()[:500])
+    out = tmp_path / "r.csv"
+    rows = reference.read_bytes().splitlines(True)
+    out.write_bytes(b"".join(rows[:20]))
+    cost_path(out).write_bytes(cost_path(reference).read_bytes()[:500])
     s = sweep(METHODS, toys(), out=out, n_jobs=1, **GRID)
     assert lines(out) == lines(reference) and len(s) == len(rows) - 1
     assert cost_path(out).read_bytes().endswith(b"\n")
@@ -81,201 +109,395 @@ print("done", flush=True)
 
 def victim(out):
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-c", VICTIM, str(out), str(ROOT/"tests")], env=env, stdout=subprocess.PIPE, text=True, start_new_session=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", VICTIM, str(out), str(ROOT / "tests")],
+        env=env,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
-def count(path): return path.read_bytes().count(b"\n") if path.exists() else 0
+def count(path):
+    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs SIGKILL")
 def test_sigkill_and_restart_with_processes(reference, tmp_path):
     "Killed twice while two worker processes run, once at the first row and once half-way; the last start finishes."
-    out, kills = tmp_path/"r.csv", 0
+    out, kills = tmp_path / "r.csv", 0
     for rows in (2, 20):
         p = victim(out)
-        while p.poll() is None and count(out) < rows: time.sleep(.002)
-        if p.poll() is None: os.killpg(p.pid, signal.SIGKILL); kills += 1
-        p.wait(); p.stdout.close()
+        while p.poll() is None and count(out) < rows:
+            time.sleep(0.002)
+        if p.poll() is None:
+            os.killpg(p.pid, signal.SIGKILL)
+            kills += 1
+        p.wait()
+        p.stdout.close()
     assert kills == 2 and count(out) < count(reference)
-    p = victim(out); text = p.communicate(timeout=120)[0]
+    p = victim(out)
+    text = p.communicate(timeout=120)[0]
     assert "done" in text and p.returncode == 0
     assert lines(out) == lines(reference)
 
 
 def test_threads_and_another_order_agree(reference, tmp_path):
     with parallel_config(backend="threading", n_jobs=2):
-        sweep(METHODS[::-1], dict(reversed(toys().items())), out=tmp_path/"r.csv", **{**GRID, "seeds": [1, 0], "noise": (.2, 0.)})
-    assert lines(tmp_path/"r.csv") == lines(reference)
+        sweep(
+            METHODS[::-1],
+            dict(reversed(toys().items())),
+            out=tmp_path / "r.csv",
+            **{**GRID, "seeds": [1, 0], "noise": (0.2, 0.0)},
+        )
+    assert lines(tmp_path / "r.csv") == lines(reference)
 
 
 def test_a_dask_cluster_of_two_processes_agrees(reference, tmp_path):
     distributed = pytest.importorskip("distributed")
     import dask
-    with dask.config.set({"distributed.worker.daemon": False}), \
-         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1") as cluster, \
-         distributed.Client(cluster) as client, parallel_config(backend="dask"):
+
+    with (
+        dask.config.set({"distributed.worker.daemon": False}),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            host="127.0.0.1",
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        parallel_config(backend="dask"),
+    ):
         pids = set(client.run(os.getpid).values())
         assert len(pids) == 2 and os.getpid() not in pids
-        sweep(METHODS, toys(), out=tmp_path/"r.csv", **GRID)
-        ran = client.run(lambda: bool(__import__("csc_nb.sweeps", fromlist=["_warm"])._warm))
-    assert any(ran.values())                    # the fits were made over there
-    assert lines(tmp_path/"r.csv") == lines(reference)
+        sweep(METHODS, toys(), out=tmp_path / "r.csv", **GRID)
+        ran = client.run(
+            lambda: bool(__import__("csc_nb.sweeps", fromlist=["_warm"])._warm)
+        )
+    assert any(ran.values())  # the fits were made over there
+    assert lines(tmp_path / "r.csv") == lines(reference)
 
 
 @pytest.mark.slow
 def test_sigkill_at_many_moments(reference, tmp_path):
     rng = np.random.default_rng(0)
     for k in range(6):
-        out = tmp_path/f"{k}.csv"
+        out = tmp_path / f"{k}.csv"
         for _ in range(2):
-            p = victim(out); p.stdout.readline(); time.sleep(rng.uniform(0, 3))
-            if p.poll() is None: os.killpg(p.pid, signal.SIGKILL)
-            p.wait(); p.stdout.close()
+            p = victim(out)
+            p.stdout.readline()
+            time.sleep(rng.uniform(0, 3))
+            if p.poll() is None:
+                os.killpg(p.pid, signal.SIGKILL)
+            p.wait()
+            p.stdout.close()
         assert victim(out).wait(180) == 0
         assert lines(out) == lines(reference)
 
 
 def test_seeds_come_from_names_not_from_places():
-    a, b = Task("x", "iris", .1, "n/2", 0), Task("y", "iris", .1, "n/2", 0)
-    assert task_seeds(0, a)[0] == task_seeds(0, b)[0] and task_seeds(0, a)[1] != task_seeds(0, b)[1]
-    assert len({child_seed(0, "d", i) for i in range(500)}) == 500 and child_seed(0, "a", "b") != child_seed(0, "ab")
+    a, b = Task("x", "iris", 0.1, "n/2", 0), Task("y", "iris", 0.1, "n/2", 0)
+    assert (
+        task_seeds(0, a)[0] == task_seeds(0, b)[0]
+        and task_seeds(0, a)[1] != task_seeds(0, b)[1]
+    )
+    assert len({child_seed(0, "d", i) for i in range(500)}) == 500 and child_seed(
+        0, "a", "b"
+    ) != child_seed(0, "ab")
     assert child_seed(0, "a") != child_seed(1, "a")
 
 
 def test_answers_are_shared_by_the_methods(tmp_path):
     "Two copies of an estimator that reports its answers see the same ones, and other ones for another seed."
-    s = sweep(dict(a=Spy(), b=Spy()), {"two": toys()["two"]}, noise=.2, n_constraints=10, seeds=3, metrics=["kept", "ari"], out=tmp_path/"r.csv", n_jobs=1, progress=False)
+    s = sweep(
+        dict(a=Spy(), b=Spy()),
+        {"two": toys()["two"]},
+        noise=0.2,
+        n_constraints=10,
+        seeds=3,
+        metrics=["kept", "ari"],
+        out=tmp_path / "r.csv",
+        n_jobs=1,
+        progress=False,
+    )
     score = {(r["method"], r["seed"]): r["ari"] for r in s.rows}
-    assert all(score["a", k] == score["b", k] for k in range(3)) and len({score["a", k] for k in range(3)}) > 1
+    assert (
+        all(score["a", k] == score["b", k] for k in range(3))
+        and len({score["a", k] for k in range(3)}) > 1
+    )
 
 
 class Spy(ConstrainedClusterer):
     "Labels that depend on the answers alone."
+
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        self.labels_ = np.zeros(len(X), int); self.labels_[constraints.a] = 1; self.labels_[constraints.b[constraints.value > 0]] = 2
+        self.labels_ = np.zeros(len(X), int)
+        self.labels_[constraints.a] = 1
+        self.labels_[constraints.b[constraints.value > 0]] = 2
         return self
 
 
 class Falls(BaseEstimator):
-    def fit(self, X): raise RuntimeError(f"two\nlines, {object()}")
+    def fit(self, X):
+        raise RuntimeError(f"two\nlines, {object()}")
 
 
 def test_failures_and_caps_are_rows(tmp_path):
-    study = lambda caps: sweep({"falls": Falls(), "k": Spy()}, toys(), noise=0., n_constraints=5, seeds=1, out=tmp_path/"r.csv", n_jobs=1, progress=False, caps=caps)
+    study = lambda caps: sweep(
+        {"falls": Falls(), "k": Spy()},
+        toys(),
+        noise=0.0,
+        n_constraints=5,
+        seeds=1,
+        out=tmp_path / "r.csv",
+        n_jobs=1,
+        progress=False,
+        caps=caps,
+    )
     s = study({"k": 25})
-    assert [r["status"] for r in s.where(method="falls").rows] == ["failed"]*2
+    assert [r["status"] for r in s.where(method="falls").rows] == ["failed"] * 2
     assert s.rows[0]["message"] == "RuntimeError: two lines, <object object>"
     skipped = s.where(status="skipped").rows
-    assert [(r["method"], r["dataset"]) for r in skipped] == [("k", "three")] and "30 rows" in skipped[0]["message"] and np.isnan(skipped[0]["ari"])
-    assert study({}).where(method="k").values("status") == ["ok"]           # the cap is lifted: what was skipped runs now
+    assert (
+        [(r["method"], r["dataset"]) for r in skipped] == [("k", "three")]
+        and "30 rows" in skipped[0]["message"]
+        and np.isnan(skipped[0]["ari"])
+    )
+    assert study({}).where(method="k").values("status") == [
+        "ok"
+    ]  # the cap is lifted: what was skipped runs now
 
 
 def test_other_settings_and_other_columns_are_refused(reference):
     before = reference.read_bytes()
-    with pytest.raises(ValueError, match="other settings"): sweep(METHODS, toys(), out=reference, params={"pck-means": dict(w=2.)}, **GRID)
-    with pytest.raises(ValueError, match="other settings"): sweep(METHODS, toys(), out=reference, random_state=1, **GRID)
-    with pytest.raises(ValueError, match="has the columns"): sweep(METHODS, toys(), out=reference, metrics=["ari"], **GRID)
+    with pytest.raises(ValueError, match="other settings"):
+        sweep(METHODS, toys(), out=reference, params={"pck-means": dict(w=2.0)}, **GRID)
+    with pytest.raises(ValueError, match="other settings"):
+        sweep(METHODS, toys(), out=reference, random_state=1, **GRID)
+    with pytest.raises(ValueError, match="has the columns"):
+        sweep(METHODS, toys(), out=reference, metrics=["ari"], **GRID)
     assert reference.read_bytes() == before
 
 
 def test_two_writers_are_refused(tmp_path):
     from csc_nb.sweeps import RowFile, fcntl
-    if fcntl is None: pytest.skip("no file locks on this system")
-    f = RowFile(tmp_path/"r.csv", ["x"])
-    with pytest.raises(OSError, match="Another sweep"): RowFile(tmp_path/"r.csv", ["x"])
-    f.close(); RowFile(tmp_path/"r.csv", ["x"]).close()
+
+    if fcntl is None:
+        pytest.skip("no file locks on this system")
+    f = RowFile(tmp_path / "r.csv", ["x"])
+    with pytest.raises(OSError, match="Another sweep"):
+        RowFile(tmp_path / "r.csv", ["x"])
+    f.close()
+    RowFile(tmp_path / "r.csv", ["x"]).close()
 
 
 def test_a_time_budget_stops_between_tasks(tmp_path, reference):
-    out = tmp_path/"r.csv"
+    out = tmp_path / "r.csv"
     assert len(sweep(METHODS, toys(), out=out, n_jobs=1, seconds=0, **GRID)) == 0
     sweep(METHODS, toys(), out=out, n_jobs=1, **GRID)
     assert lines(out) == lines(reference)
 
 
-@pytest.mark.parametrize("rule, n, m", [(7, 10, 7), ("n", 10, 10), ("n/2", 11, 5), ("2n", 10, 20), ("0.3n", 10, 3), ("10% of pairs", 10, 4), ("9n", 10, 45)])
-def test_rules_for_the_number_of_answers(rule, n, m): assert n_answers(rule, n) == m
+@pytest.mark.parametrize(
+    "rule, n, m",
+    [
+        (7, 10, 7),
+        ("n", 10, 10),
+        ("n/2", 11, 5),
+        ("2n", 10, 20),
+        ("0.3n", 10, 3),
+        ("10% of pairs", 10, 4),
+        ("9n", 10, 45),
+    ],
+)
+def test_rules_for_the_number_of_answers(rule, n, m):
+    assert n_answers(rule, n) == m
 
 
-@pytest.mark.parametrize("bad, message", [
-    (dict(methods=["magic"]), "No method 'magic'"), (dict(noise=.5), "below 0.5"), (dict(metrics=["zari"]), "No metric 'zari'"),
-    (dict(params={"pck-means": dict(magic=1)}), "params of pck-means: .*magic"), (dict(caps={"cvqe": 3}), "caps names cvqe"), (dict(n_constraints="lots"), "not understood")])
+@pytest.mark.parametrize(
+    "bad, message",
+    [
+        (dict(methods=["magic"]), "No method 'magic'"),
+        (dict(noise=0.5), "below 0.5"),
+        (dict(metrics=["zari"]), "No metric 'zari'"),
+        (dict(params={"pck-means": dict(magic=1)}), "params of pck-means: .*magic"),
+        (dict(caps={"cvqe": 3}), "caps names cvqe"),
+        (dict(n_constraints="lots"), "not understood"),
+    ],
+)
 def test_mistakes_are_refused_before_anything_runs(tmp_path, bad, message):
-    args = {**dict(methods=METHODS, datasets=toys(), out=tmp_path/"r.csv", n_jobs=1, progress=False), **bad}
-    with pytest.raises(ValueError, match=message): sweep(args.pop("methods"), args.pop("datasets"), **args)
-    assert not (tmp_path/"r.csv").exists() or count(tmp_path/"r.csv") <= 1
+    args = {
+        **dict(
+            methods=METHODS,
+            datasets=toys(),
+            out=tmp_path / "r.csv",
+            n_jobs=1,
+            progress=False,
+        ),
+        **bad,
+    }
+    with pytest.raises(ValueError, match=message):
+        sweep(args.pop("methods"), args.pop("datasets"), **args)
+    assert not (tmp_path / "r.csv").exists() or count(tmp_path / "r.csv") <= 1
 
 
 def test_absent_sets_are_all_named(tmp_path, monkeypatch):
     monkeypatch.setenv("CSC_NB_DATA", "")
-    args = dict(noise=0., n_constraints=5, seeds=1, out=tmp_path/"r.csv", n_jobs=1, progress=False)
-    with pytest.raises(FileNotFoundError, match="2 of 3 .*msrcv2, church_fun"): sweep(["seeded-kmeans"], ["iris", "msrcv2", "church_fun"], **args)
-    with pytest.warns(UserWarning, match="left out"): s = sweep(["seeded-kmeans"], ["iris", "msrcv2"], absent="skip", **args)
+    args = dict(
+        noise=0.0,
+        n_constraints=5,
+        seeds=1,
+        out=tmp_path / "r.csv",
+        n_jobs=1,
+        progress=False,
+    )
+    with pytest.raises(FileNotFoundError, match="2 of 3 .*msrcv2, church_fun"):
+        sweep(["seeded-kmeans"], ["iris", "msrcv2", "church_fun"], **args)
+    with pytest.warns(UserWarning, match="left out"):
+        s = sweep(["seeded-kmeans"], ["iris", "msrcv2"], absent="skip", **args)
     assert s.values("dataset") == ["iris"]
 
 
 def test_samples_of_rows_do_not_depend_on_the_seed():
-    X, y = np.arange(400.).reshape(200, 2), np.arange(200) % 4
-    a, b, c = prepare("s", X, y, None, 50), prepare("s", X, y, None, 50), prepare("t", X, y, None, 50)
-    assert np.array_equal(a.X, b.X) and not np.array_equal(a.X, c.X) and a.X.shape == (50, 2)
+    X, y = np.arange(400.0).reshape(200, 2), np.arange(200) % 4
+    a, b, c = (
+        prepare("s", X, y, None, 50),
+        prepare("s", X, y, None, 50),
+        prepare("t", X, y, None, 50),
+    )
+    assert (
+        np.array_equal(a.X, b.X) and not np.array_equal(a.X, c.X) and a.X.shape == (50, 2)
+    )
 
 
 def test_ranks_keep_their_invariant_and_ties():
     rng = np.random.default_rng(0)
-    rows = [dict(method=m, dataset=d, seed=s, status="ok", ari=v) for d in "abcdef" for m in "xyz" for s in range(3) for v in [rng.random()]]
-    assert np.isclose(np.mean(list(Sweep(rows).ranks().values())), (18 + 1)/2)
-    equal = Sweep([r | dict(ari=.5) for r in rows]).ranks()
+    rows = [
+        dict(method=m, dataset=d, seed=s, status="ok", ari=v)
+        for d in "abcdef"
+        for m in "xyz"
+        for s in range(3)
+        for v in [rng.random()]
+    ]
+    assert np.isclose(np.mean(list(Sweep(rows).ranks().values())), (18 + 1) / 2)
+    equal = Sweep([r | dict(ari=0.5) for r in rows]).ranks()
     assert set(equal.values()) == {9.5}
-    better = Sweep([r | dict(ari=r["ari"] + 2*(r["method"] == "z")) for r in rows]).ranks()
+    better = Sweep(
+        [r | dict(ari=r["ari"] + 2 * (r["method"] == "z")) for r in rows]
+    ).ranks()
     assert list(better)[0] == "z" and better["z"] == 3.5
-    assert Sweep(rows).ranks(higher_is_better=False)[list(Sweep(rows).ranks())[-1]] == min(Sweep(rows).ranks(higher_is_better=False).values())
+    assert Sweep(rows).ranks(higher_is_better=False)[list(Sweep(rows).ranks())[-1]] == min(
+        Sweep(rows).ranks(higher_is_better=False).values()
+    )
 
 
 def test_holes_in_a_table_must_be_dealt_with():
-    rows = [dict(method=m, dataset=d, seed=0, status="ok", ari=v) for d, m, v in [("a", "x", .1), ("a", "y", .2), ("b", "x", .3), ("b", "y", np.nan), ("c", "x", .1), ("c", "y", .9)]]
+    rows = [
+        dict(method=m, dataset=d, seed=0, status="ok", ari=v)
+        for d, m, v in [
+            ("a", "x", 0.1),
+            ("a", "y", 0.2),
+            ("b", "x", 0.3),
+            ("b", "y", np.nan),
+            ("c", "x", 0.1),
+            ("c", "y", 0.9),
+        ]
+    ]
     s = Sweep(rows)
-    with pytest.raises(ValueError, match="1 of 6 cells .* y on b"): s.ranks()
-    assert s.matrix(missing="datasets")[1] == ["a", "c"] and s.matrix(missing="methods")[0] == ["x"]
-    assert s.matrix(missing="worst")[2][1].tolist() == [.3, .3]
+    with pytest.raises(ValueError, match="1 of 6 cells .* y on b"):
+        s.ranks()
+    assert s.matrix(missing="datasets")[1] == ["a", "c"] and s.matrix(missing="methods")[
+        0
+    ] == ["x"]
+    assert s.matrix(missing="worst")[2][1].tolist() == [0.3, 0.3]
     assert s.paired("y", "x").difference.n == 2
 
 
 def test_intervals_are_over_data_sets_not_over_seeds():
-    rows = [dict(method="x", dataset=d, noise=0., seed=s, status="ok", ari=a + .001*s) for d, a in (("a", .2), ("b", .6), ("c", .9)) for s in range(5)]
-    got, want = Sweep(rows).mean()["x", 0.], t_interval([.202, .602, .902])
+    rows = [
+        dict(method="x", dataset=d, noise=0.0, seed=s, status="ok", ari=a + 0.001 * s)
+        for d, a in (("a", 0.2), ("b", 0.6), ("c", 0.9))
+        for s in range(5)
+    ]
+    got, want = Sweep(rows).mean()["x", 0.0], t_interval([0.202, 0.602, 0.902])
     assert got.n == 3 and np.allclose(got[:2], want[:2])
-    one = Sweep(rows[:5]).mean()["x", 0.]
-    assert one.n == 5 and np.allclose(one[:2], t_interval(.2 + .001*np.arange(5))[:2])
+    one = Sweep(rows[:5]).mean()["x", 0.0]
+    assert one.n == 5 and np.allclose(one[:2], t_interval(0.2 + 0.001 * np.arange(5))[:2])
 
 
 def test_paired_test_against_enumeration():
     import itertools
-    d = np.array([.3, -.1, .25, .2, .05, .4])
-    s = Sweep([dict(method=m, dataset=str(i), ari=v, status="ok") for i, x in enumerate(d) for m, v in (("a", x), ("b", 0.))])
-    r = np.argsort(np.argsort(abs(d))) + 1; w = r[d > 0].sum(); mid = r.sum()/2
-    brute = np.mean([abs(r[np.array(z) > 0].sum() - mid) >= abs(w - mid) for z in itertools.product((-1, 1), repeat=6)])
+
+    d = np.array([0.3, -0.1, 0.25, 0.2, 0.05, 0.4])
+    s = Sweep(
+        [
+            dict(method=m, dataset=str(i), ari=v, status="ok")
+            for i, x in enumerate(d)
+            for m, v in (("a", x), ("b", 0.0))
+        ]
+    )
+    r = np.argsort(np.argsort(abs(d))) + 1
+    w = r[d > 0].sum()
+    mid = r.sum() / 2
+    brute = np.mean(
+        [
+            abs(r[np.array(z) > 0].sum() - mid) >= abs(w - mid)
+            for z in itertools.product((-1, 1), repeat=6)
+        ]
+    )
     got = s.paired("a", "b")
     assert np.isclose(got.p, brute) and (got.wins, got.ties, got.losses) == (5, 0, 1)
-    assert np.allclose(holm([.01, .04, .03]), [.03, .06, .06]) and holm([.9, .8]).max() == 1
+    assert (
+        np.allclose(holm([0.01, 0.04, 0.03]), [0.03, 0.06, 0.06])
+        and holm([0.9, 0.8]).max() == 1
+    )
 
 
-@pytest.mark.skipif(not (ROOT/"nbs").exists(), reason="needs the repository")
-@pytest.mark.parametrize("path", sorted((ROOT/"nbs"/"experiments"/"configs").glob("*.toml")), ids=lambda p: p.name)
+@pytest.mark.skipif(not (ROOT / "nbs").exists(), reason="needs the repository")
+@pytest.mark.parametrize(
+    "path",
+    sorted((ROOT / "nbs" / "experiments" / "configs").glob("*.toml")),
+    ids=lambda p: p.name,
+)
 def test_every_committed_configuration_is_valid(path):
     from csc_nb.datasets import dataset_index
+
     conf = read_config(path)
     specs, known = resolve(conf["methods"], conf.get("params")), dataset_index()
-    assert specs and not [d for d in conf["datasets"] if d not in known] and not set(conf.get("caps", {})) - set(specs)
-    tasks = grid(specs, conf["datasets"], np.atleast_1d(conf["noise"]).tolist(), np.atleast_1d(conf["n_constraints"]).tolist(), range(2))
-    assert len({t.key() for t in tasks}) == len(tasks) and all(n_answers(t.n_constraints, 500) > 0 for t in tasks[:20])
+    assert (
+        specs
+        and not [d for d in conf["datasets"] if d not in known]
+        and not set(conf.get("caps", {})) - set(specs)
+    )
+    tasks = grid(
+        specs,
+        conf["datasets"],
+        np.atleast_1d(conf["noise"]).tolist(),
+        np.atleast_1d(conf["n_constraints"]).tolist(),
+        range(2),
+    )
+    assert len({t.key() for t in tasks}) == len(tasks) and all(
+        n_answers(t.n_constraints, 500) > 0 for t in tasks[:20]
+    )
 
 
 def test_the_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("c.toml").write_text('about = "x"\nmethods = ["k-means", "mild"]\ndatasets = ["iris"]\nnoise = [0.0, 0.2]\nseeds = 2\nn_constraints = 20\nout = "r.csv"\n[params.mild]\nmethod = "pck-means"\nn_init = 1\n')
-    assert main(["sweep", "c.toml", "--quiet", "--seeds", "0"]) == 0 and count(Path("r.csv")) == 5
+    Path("c.toml").write_text(
+        'about = "x"\nmethods = ["k-means", "mild"]\ndatasets = ["iris"]\nnoise = [0.0, 0.2]\nseeds = 2\nn_constraints = 20\nout = "r.csv"\n[params.mild]\nmethod = "pck-means"\nn_init = 1\n'
+    )
+    assert (
+        main(["sweep", "c.toml", "--quiet", "--seeds", "0"]) == 0
+        and count(Path("r.csv")) == 5
+    )
     assert main(["sweep", "c.toml", "--quiet"]) == 0 and count(Path("r.csv")) == 9
     assert "mild" in capsys.readouterr().out
     Path("bad.toml").write_text('methods = ["k-means"]\ndatasets = ["iris"]\nmagic = 1\n')
-    assert main(["sweep", "bad.toml"]) == 2 and "unknown key 'magic'" in capsys.readouterr().err
-    assert main(["sweep", "none.toml"]) == 2 and main(["sweep", "c.toml", "--seeds", "x"]) == 2
+    assert (
+        main(["sweep", "bad.toml"]) == 2
+        and "unknown key 'magic'" in capsys.readouterr().err
+    )
+    assert (
+        main(["sweep", "none.toml"]) == 2 and main(["sweep", "c.toml", "--seeds", "x"]) == 2
+    )

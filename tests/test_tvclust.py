@@ -1,4 +1,5 @@
 """TVClust: samplers against enumeration, the bound against the evidence, invariances, and the estimator's contract."""
+
 import tracemalloc
 from itertools import product
 
@@ -10,59 +11,119 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from csc_nb import tvclust as tv
 from csc_nb.constraints import Constraints
-from csc_nb.tvclust import (DirichletMultinomial, KnownVariance, Noise, NormalWishart, TVClust, VBModel, block_stats, conditional, gibbs_init, gibbs_step,
-                            log_evidence, log_joint, make_links, pair_counts, point_estimate, polya_urn, stick_logs, svb_run, svb_step, vb_fit, vb_merge, vb_pass, vb_state)
+from csc_nb.tvclust import (
+    DirichletMultinomial,
+    KnownVariance,
+    Noise,
+    NormalWishart,
+    TVClust,
+    VBModel,
+    block_stats,
+    conditional,
+    gibbs_init,
+    gibbs_step,
+    log_evidence,
+    log_joint,
+    make_links,
+    pair_counts,
+    point_estimate,
+    polya_urn,
+    stick_logs,
+    svb_run,
+    svb_step,
+    vb_fit,
+    vb_merge,
+    vb_pass,
+    vb_state,
+)
 
 
 def partitions(n):
     Z = [(0,)]
-    for _ in range(n-1): Z = [z + (k,) for z in Z for k in range(max(z)+2)]
+    for _ in range(n - 1):
+        Z = [z + (k,) for z in Z for k in range(max(z) + 2)]
     return np.array(Z)
 
 
 Z6 = partitions(6)
-LINKS = make_links(6, [0, 1, 3, 0, 2], [1, 2, 5, 5, 4], [1, -1, 1, -1, 1], [1., 2., 1., 1., .5])
-X1 = np.array([[-1.2], [-.7], [-.2], [.3], [.9], [1.3]])
-X2 = np.random.default_rng(5).normal(size=(6, 2))*[1., 2.]
+LINKS = make_links(
+    6, [0, 1, 3, 0, 2], [1, 2, 5, 5, 4], [1, -1, 1, -1, 1], [1.0, 2.0, 1.0, 1.0, 0.5]
+)
+X1 = np.array([[-1.2], [-0.7], [-0.2], [0.3], [0.9], [1.3]])
+X2 = np.random.default_rng(5).normal(size=(6, 2)) * [1.0, 2.0]
 C3 = np.array([[3, 0, 1], [2, 1, 0], [1, 2, 1], [0, 3, 1], [1, 1, 3], [0, 0, 4]], float)
-KV, DM = KnownVariance(np.array([.1]), .3, .4), DirichletMultinomial(np.array([.7, .4, 1.]))
-NW = NormalWishart(np.array([.1, -.2]), .5, np.array([[1., .2], [.2, 2.]]), 3.)
-CASES = {"known variance": (X1, KV, LINKS, 1., Noise(.9, .8)), "normal": (X2, NW, LINKS, .7, Noise(.9, .8)), "counts": (C3, DM, LINKS, 1., Noise(.9, .8)),
-         "rates sampled": (X2, NW, LINKS, 1., Noise()), "one rate": (X1, KV, LINKS, 1.5, Noise(tied=True)), "q only": (X1, KV, LINKS, 1., Noise(p=.8))}
+KV, DM = (
+    KnownVariance(np.array([0.1]), 0.3, 0.4),
+    DirichletMultinomial(np.array([0.7, 0.4, 1.0])),
+)
+NW = NormalWishart(np.array([0.1, -0.2]), 0.5, np.array([[1.0, 0.2], [0.2, 2.0]]), 3.0)
+CASES = {
+    "known variance": (X1, KV, LINKS, 1.0, Noise(0.9, 0.8)),
+    "normal": (X2, NW, LINKS, 0.7, Noise(0.9, 0.8)),
+    "counts": (C3, DM, LINKS, 1.0, Noise(0.9, 0.8)),
+    "rates sampled": (X2, NW, LINKS, 1.0, Noise()),
+    "one rate": (X1, KV, LINKS, 1.5, Noise(tied=True)),
+    "q only": (X1, KV, LINKS, 1.0, Noise(p=0.8)),
+}
 
 
 def exact(model):
-    logp = np.array([log_joint(z, *model) for z in Z6]); w = np.exp(logp - logp.max()); w /= w.sum()
+    logp = np.array([log_joint(z, *model) for z in Z6])
+    w = np.exp(logp - logp.max())
+    w /= w.sum()
     return np.einsum("s,sij->ij", w, Z6[:, :, None] == Z6[:, None, :]), w
 
 
 def problem(seed, family="normal", n=30, d=2, m=40):
     rng = np.random.default_rng(seed)
-    X = rng.integers(0, 5, (n, 4)).astype(float) if family == "multinomial" else rng.normal(size=(n, d)) + 3*rng.integers(0, 3, (n, 1))
-    a = rng.integers(n, size=m); b = (a + rng.integers(1, n, size=m)) % n
-    noise = [Noise(), Noise(.8, .9), Noise(tied=True)][seed % 3]; fam = tv.default_family(X, family)
-    links = make_links(n, a, b, rng.choice([-1, 1], m), rng.uniform(.5, 2, m))
-    return VBModel(X, fam, links, float(rng.choice([.3, 1., 4.])), noise, 5, fam.h(X).sum()), rng
+    X = (
+        rng.integers(0, 5, (n, 4)).astype(float)
+        if family == "multinomial"
+        else rng.normal(size=(n, d)) + 3 * rng.integers(0, 3, (n, 1))
+    )
+    a = rng.integers(n, size=m)
+    b = (a + rng.integers(1, n, size=m)) % n
+    noise = [Noise(), Noise(0.8, 0.9), Noise(tied=True)][seed % 3]
+    fam = tv.default_family(X, family)
+    links = make_links(n, a, b, rng.choice([-1, 1], m), rng.uniform(0.5, 2, m))
+    return VBModel(
+        X, fam, links, float(rng.choice([0.3, 1.0, 4.0])), noise, 5, fam.h(X).sum()
+    ), rng
 
 
 # ---- the sampler
 
+
 @pytest.mark.parametrize("name", CASES)
 def test_gibbs_agrees_with_enumeration(name):
-    model = CASES[name]; C, w = exact(model); rng = np.random.default_rng(0); s = gibbs_init(*model, rng); batches = []
+    model = CASES[name]
+    C, w = exact(model)
+    rng = np.random.default_rng(0)
+    s = gibbs_init(*model, rng)
+    batches = []
     for _ in range(25):
         H = np.zeros((6, 6))
-        for _ in range(60): s = gibbs_step(s, *model, rng); H += s.z[:, None] == s.z
-        batches.append(H/60)
-    batches = np.array(batches); se = batches.std(0, ddof=1)/np.sqrt(len(batches))
-    assert (abs(batches.mean(0) - C) < 5*se + 1e-3).all(), abs(batches.mean(0) - C).max()
-    assert se.max() < .03
+        for _ in range(60):
+            s = gibbs_step(s, *model, rng)
+            H += s.z[:, None] == s.z
+        batches.append(H / 60)
+    batches = np.array(batches)
+    se = batches.std(0, ddof=1) / np.sqrt(len(batches))
+    assert (abs(batches.mean(0) - C) < 5 * se + 1e-3).all(), abs(batches.mean(0) - C).max()
+    assert se.max() < 0.03
 
 
 def test_printed_new_cluster_factor_is_wrong():
     "The same judge must reject the factor as printed: it is the stationary law of another chain."
-    X, fam, links, alpha, noise = CASES["known variance"]; C, _ = exact(CASES["known variance"]); p, q = .9, .8
-    index = {tuple(z): t for t, z in enumerate(Z6)}; canon = lambda z: tuple(np.unique(z, return_index=True)[1].argsort().argsort()[np.unique(z, return_inverse=True)[1]])
+    X, fam, links, alpha, noise = CASES["known variance"]
+    C, _ = exact(CASES["known variance"])
+    p, q = 0.9, 0.8
+    index = {tuple(z): t for t, z in enumerate(Z6)}
+    canon = lambda z: tuple(
+        np.unique(z, return_index=True)[1]
+        .argsort()
+        .argsort()[np.unique(z, return_inverse=True)[1]]
+    )
 
     def stationary(printed):
         P = np.eye(203)
@@ -71,254 +132,472 @@ def test_printed_new_cluster_factor_is_wrong():
             for t, z in enumerate(Z6):
                 w = conditional(i, z, X, fam, links, alpha, p, q)
                 if printed:
-                    f, s = (v.sum() for v in tv.friends_strangers(i, z, links, z.max()+1)); w[-1] *= (q/(1-q))**(f-s); w /= w.sum()
+                    f, s = (v.sum() for v in tv.friends_strangers(i, z, links, z.max() + 1))
+                    w[-1] *= (q / (1 - q)) ** (f - s)
+                    w /= w.sum()
                 for k, v in enumerate(w):
-                    if v > 0: step[t, index[canon(np.r_[z[:i], k, z[i+1:]])]] += v
+                    if v > 0:
+                        step[t, index[canon(np.r_[z[:i], k, z[i + 1 :]])]] += v
             P = P @ step
         pi = np.linalg.matrix_power(P, 200)[0]
         return np.einsum("s,sij->ij", pi, Z6[:, :, None] == Z6[:, None, :])
+
     assert abs(stationary(False) - C).max() < 1e-8
-    assert abs(stationary(True) - C).max() > .05
+    assert abs(stationary(True) - C).max() > 0.05
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", [KV, NW, DM])
 def test_geweke_joint_distribution(family):
     "Draws of (z, p, q, X, E) from the prior, and from the sampler with data redrawn each time, have the same moments."
-    n, alpha, noise = 5, 1., Noise(p_prior=(4., 2.), q_prior=(3., 2.)); a, b = np.array([(i, j) for i in range(n) for j in range(i)]).T
+    n, alpha, noise = 5, 1.0, Noise(p_prior=(4.0, 2.0), q_prior=(3.0, 2.0))
+    a, b = np.array([(i, j) for i in range(n) for j in range(i)]).T
     rng = np.random.default_rng(1)
 
     def data(z, p, q):
         X = np.empty((n, len(family.tau0) if family.code == 2 else len(family.m0)))
         for k in np.unique(z):
-            rows = z == k; m = rows.sum()
+            rows = z == k
+            m = rows.sum()
             if family.code == 0:
-                S = stats.invwishart(family.nu0, family.S0).rvs(random_state=rng); X[rows] = rng.multivariate_normal(rng.multivariate_normal(family.m0, S/family.beta0), S, m)
-            elif family.code == 1: X[rows] = rng.normal(rng.normal(family.m0, np.sqrt(family.sigma2/family.kappa0)), np.sqrt(family.sigma2), (m, 1))
-            else: X[rows] = rng.multinomial(6, rng.dirichlet(family.a), m)
+                S = stats.invwishart(family.nu0, family.S0).rvs(random_state=rng)
+                X[rows] = rng.multivariate_normal(
+                    rng.multivariate_normal(family.m0, S / family.beta0), S, m
+                )
+            elif family.code == 1:
+                X[rows] = rng.normal(
+                    rng.normal(family.m0, np.sqrt(family.sigma2 / family.kappa0)),
+                    np.sqrt(family.sigma2),
+                    (m, 1),
+                )
+            else:
+                X[rows] = rng.multinomial(6, rng.dirichlet(family.a), m)
         same = z[a] == z[b]
-        return X, make_links(n, a, b, np.where(rng.random(len(a)) < np.where(same, p, 1-q), 1, -1))
+        return X, make_links(
+            n, a, b, np.where(rng.random(len(a)) < np.where(same, p, 1 - q), 1, -1)
+        )
 
     def g(z, p, q, X, L):
-        return [z.max()+1, p, q, np.log1p(abs(X)).mean(), L.f.sum(), (z[a] == z[b]) @ L.f, np.tanh(X[0, 0]), float(z[0] == z[1]), p*p, q*q]
+        return [
+            z.max() + 1,
+            p,
+            q,
+            np.log1p(abs(X)).mean(),
+            L.f.sum(),
+            (z[a] == z[b]) @ L.f,
+            np.tanh(X[0, 0]),
+            float(z[0] == z[1]),
+            p * p,
+            q * q,
+        ]
+
     first, second = [], []
     for _ in range(6000):
-        z, p, q = polya_urn(n, alpha, rng), rng.beta(4, 2), rng.beta(3, 2); first.append(g(z, p, q, *data(z, p, q)))
-    X, L = data(z, p, q); s = tv.GibbsState(z, p, q, 1, 0.)
+        z, p, q = polya_urn(n, alpha, rng), rng.beta(4, 2), rng.beta(3, 2)
+        first.append(g(z, p, q, *data(z, p, q)))
+    X, L = data(z, p, q)
+    s = tv.GibbsState(z, p, q, 1, 0.0)
     for _ in range(20000):
-        s = gibbs_step(s, X, family, L, alpha, noise, rng); X, L = data(s.z, s.p, s.q); second.append(g(s.z, s.p, s.q, X, L))
+        s = gibbs_step(s, X, family, L, alpha, noise, rng)
+        X, L = data(s.z, s.p, s.q)
+        second.append(g(s.z, s.p, s.q, X, L))
     first, second = np.array(first), np.array(second)
     batch = second.reshape(50, 400, -1).mean(1)
-    score = (first.mean(0) - second.mean(0))/np.sqrt(first.var(0)/len(first) + batch.var(0, ddof=1)/50)
+    score = (first.mean(0) - second.mean(0)) / np.sqrt(
+        first.var(0) / len(first) + batch.var(0, ddof=1) / 50
+    )
     assert abs(score).max() < 4.2, score.round(2)
 
 
 def test_kernel_statistics_do_not_drift():
-    rng = np.random.default_rng(0); X = rng.normal(size=(60, 4)); fam = tv.default_family(X); tau, N = block_stats(fam, X, np.zeros(60, int))
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    fam = tv.default_family(X)
+    tau, N = block_stats(fam, X, np.zeros(60, int))
     N, M, L = tv._kernel_blocks(fam, tau, N, 0)
     out = rng.permutation(60)[:40]
-    for i in out: tv._move(0, X[i] - fam.m0, -1., N[1], M[1], L[1], fam.beta0); N[1] -= 1
+    for i in out:
+        tv._move(0, X[i] - fam.m0, -1.0, N[1], M[1], L[1], fam.beta0)
+        N[1] -= 1
     keep = np.setdiff1d(np.arange(60), out)
     _, M2, L2 = tv._kernel_blocks(fam, *block_stats(fam, X[keep], np.zeros(20, int)), 0)
-    np.testing.assert_allclose(M[1], M2[1], atol=1e-10); np.testing.assert_allclose(L[1], L2[1], atol=1e-9)
+    np.testing.assert_allclose(M[1], M2[1], atol=1e-10)
+    np.testing.assert_allclose(L[1], L2[1], atol=1e-9)
 
 
 def test_kernel_is_permutation_equivariant():
-    model, rng = problem(1); X, links, n = model.X, model.links, len(model.X); perm = rng.permutation(n); inv = np.argsort(perm)
+    model, rng = problem(1)
+    X, links, n = model.X, model.links, len(model.X)
+    perm = rng.permutation(n)
+    inv = np.argsort(perm)
     z0, order, u = rng.integers(3, size=n), rng.permutation(n), rng.random(n)
 
     def sweep(X, links, z, order, u):
-        z = z + 1; gain = (links.f - links.s)[links.edge]; tau, N = block_stats(model.family, X, z-1, 3)
-        tv._gibbs_sweep(0, X - model.family.m0, z, order, 0, u, *tv._kernel_blocks(model.family, tau, N, n), *tv._kernel_prior(model.family), links.indptr, links.nbr, gain, 0.)
+        z = z + 1
+        gain = (links.f - links.s)[links.edge]
+        tau, N = block_stats(model.family, X, z - 1, 3)
+        tv._gibbs_sweep(
+            0,
+            X - model.family.m0,
+            z,
+            order,
+            0,
+            u,
+            *tv._kernel_blocks(model.family, tau, N, n),
+            *tv._kernel_prior(model.family),
+            links.indptr,
+            links.nbr,
+            gain,
+            0.0,
+        )
         return z
-    L2 = make_links(n, inv[links.a], inv[links.b], np.where(links.f > 0, 1, -1), links.f + links.s)
-    z1 = sweep(X, links, z0, order, u); z2 = sweep(X[perm], L2, z0[perm], inv[order], u[perm])
+
+    L2 = make_links(
+        n, inv[links.a], inv[links.b], np.where(links.f > 0, 1, -1), links.f + links.s
+    )
+    z1 = sweep(X, links, z0, order, u)
+    z2 = sweep(X[perm], L2, z0[perm], inv[order], u[perm])
     np.testing.assert_array_equal(z1[perm], z2)
 
 
 def test_sampler_makes_room_for_many_clusters():
-    X = np.arange(60.)[:, None]*100; args = (X, KnownVariance(np.zeros(1), 1e-10, .01), make_links(60), 1., Noise(), np.random.default_rng(0))
+    X = np.arange(60.0)[:, None] * 100
+    args = (
+        X,
+        KnownVariance(np.zeros(1), 1e-10, 0.01),
+        make_links(60),
+        1.0,
+        Noise(),
+        np.random.default_rng(0),
+    )
     s = gibbs_init(*args)
     assert s.K == 60 and gibbs_step(s, *args).K == 60
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_log_joint_of_state(name):
-    X, fam, links, alpha, noise = CASES[name]; s = gibbs_init(X, fam, links, alpha, noise, np.random.default_rng(3))
+    X, fam, links, alpha, noise = CASES[name]
+    s = gibbs_init(X, fam, links, alpha, noise, np.random.default_rng(3))
     given = log_joint(s.z, X, fam, links, alpha, Noise(s.p, s.q))
-    prior = sum(stats.beta(a, b).logpdf(x) for x, (v, (a, b), *_) in zip((s.p, s.q), noise.rates(np.zeros(4))) if v is None)
+    prior = sum(
+        stats.beta(a, b).logpdf(x)
+        for x, (v, (a, b), *_) in zip((s.p, s.q), noise.rates(np.zeros(4)))
+        if v is None
+    )
     assert s.log_joint == pytest.approx(given + prior, abs=1e-9)
 
 
 def test_weight_is_repetition():
-    z = np.array([0, 0, 1, 1]); X = np.arange(4.)[:, None]
-    one = make_links(4, [0, 1], [1, 2], [1, 1], [3., 1.]); many = make_links(4, [0, 0, 1, 1, 3], [1, 1, 0, 2, 0], [1, 1, 1, 1, 0])
-    f = KnownVariance(np.zeros(1), 1., 1.)
-    assert log_joint(z, X, f, one, 1., Noise()) == pytest.approx(log_joint(z, X, f, many, 1., Noise()), abs=1e-12)
+    z = np.array([0, 0, 1, 1])
+    X = np.arange(4.0)[:, None]
+    one = make_links(4, [0, 1], [1, 2], [1, 1], [3.0, 1.0])
+    many = make_links(4, [0, 0, 1, 1, 3], [1, 1, 0, 2, 0], [1, 1, 1, 1, 0])
+    f = KnownVariance(np.zeros(1), 1.0, 1.0)
+    assert log_joint(z, X, f, one, 1.0, Noise()) == pytest.approx(
+        log_joint(z, X, f, many, 1.0, Noise()), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("loss", ["vi", "binder"])
 def test_point_estimate_against_definition(loss):
-    Z = np.random.default_rng(0).integers(0, 3, (15, 8)); best, losses = point_estimate(Z, loss)
+    Z = np.random.default_rng(0).integers(0, 3, (15, 8))
+    best, losses = point_estimate(Z, loss)
 
     def distance(z, w):
-        T = np.array([[np.sum((z == k) & (w == l)) for l in range(3)] for k in range(3)])/8
-        if loss == "binder": return ((z[:, None] == z) != (w[:, None] == w)).sum()
-        H = lambda t: stats.entropy(t.ravel()); return 2*H(T) - H(T.sum(0)) - H(T.sum(1))
+        T = (
+            np.array([[np.sum((z == k) & (w == l)) for l in range(3)] for k in range(3)])
+            / 8
+        )
+        if loss == "binder":
+            return ((z[:, None] == z) != (w[:, None] == w)).sum()
+        H = lambda t: stats.entropy(t.ravel())
+        return 2 * H(T) - H(T.sum(0)) - H(T.sum(1))
+
     brute = np.array([np.mean([distance(z, w) for w in Z]) for z in Z])
-    np.testing.assert_allclose(losses, brute, atol=1e-9); np.testing.assert_array_equal(best, Z[brute.argmin()])
+    np.testing.assert_allclose(losses, brute, atol=1e-9)
+    np.testing.assert_array_equal(best, Z[brute.argmin()])
 
 
 # ---- mean field
 
+
 @pytest.mark.parametrize("family", ["normal", "known-variance", "multinomial"])
 @pytest.mark.parametrize("seed", range(6))
 def test_bound_never_falls(family, seed):
-    m, rng = problem(seed, family); s = vb_state(rng.dirichlet(np.ones(5), 30), m); path = [s.elbo]
+    m, rng = problem(seed, family)
+    s = vb_state(rng.dirichlet(np.ones(5), 30), m)
+    path = [s.elbo]
     batches = None if seed % 2 else np.array_split(rng.permutation(30), 4)
     for t in range(40):
-        s = vb_pass(s, m, batches); path.append(s.elbo)
+        s = vb_pass(s, m, batches)
+        path.append(s.elbo)
         assert s.elbo == pytest.approx(vb_state(s.R, m).elbo, abs=1e-7)
-        if t % 8 == 7: s = vb_merge(s, m); path.append(s.elbo); assert s.elbo == pytest.approx(vb_state(s.R, m).elbo, abs=1e-7)
+        if t % 8 == 7:
+            s = vb_merge(s, m)
+            path.append(s.elbo)
+            assert s.elbo == pytest.approx(vb_state(s.R, m).elbo, abs=1e-7)
     assert np.diff(path).min() > -1e-8, np.diff(path).min()
 
 
 @pytest.mark.parametrize("family", ["normal", "known-variance", "multinomial"])
 def test_one_cluster_is_the_evidence(family):
-    m, _ = problem(3, family); m = m._replace(T=1); R = np.ones((30, 1)); same = np.ones(len(m.links.a))
-    assert vb_state(R, m).elbo == pytest.approx(log_evidence(m.family, m.X) + m.noise.log_evidence(pair_counts(same, m.links)), abs=1e-8)
+    m, _ = problem(3, family)
+    m = m._replace(T=1)
+    R = np.ones((30, 1))
+    same = np.ones(len(m.links.a))
+    assert vb_state(R, m).elbo == pytest.approx(
+        log_evidence(m.family, m.X) + m.noise.log_evidence(pair_counts(same, m.links)),
+        abs=1e-8,
+    )
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_bound_is_below_the_evidence(name):
-    X, fam, links, alpha, noise = CASES[name]; m = VBModel(X, fam, links, alpha, noise, 3, fam.h(X).sum()); logs = []
+    X, fam, links, alpha, noise = CASES[name]
+    m = VBModel(X, fam, links, alpha, noise, 3, fam.h(X).sum())
+    logs = []
     for z in product(range(3), repeat=6):
-        z = np.array(z); N = np.bincount(z, minlength=3).astype(float); same = (z[links.a] == z[links.b]).astype(float)
-        logs.append(stick_logs(N, alpha, True)[1] + sum(log_evidence(fam, X[z == k]) for k in range(3) if N[k]) + noise.log_evidence(pair_counts(same, links)))
-        hard = np.eye(3)[z]                                              # a hard labeling's bound is its joint probability
+        z = np.array(z)
+        N = np.bincount(z, minlength=3).astype(float)
+        same = (z[links.a] == z[links.b]).astype(float)
+        logs.append(
+            stick_logs(N, alpha, True)[1]
+            + sum(log_evidence(fam, X[z == k]) for k in range(3) if N[k])
+            + noise.log_evidence(pair_counts(same, links))
+        )
+        hard = np.eye(3)[z]  # a hard labeling's bound is its joint probability
     assert vb_state(hard, m).elbo == pytest.approx(logs[-1], abs=1e-8)
     evidence = np.logaddexp.reduce(logs)
     for seed in range(5):
         s = vb_state(np.random.default_rng(seed).dirichlet(np.ones(3), 6), m)
-        for _ in range(30): s = vb_pass(s, m)
+        for _ in range(30):
+            s = vb_pass(s, m)
         assert s.elbo <= evidence + 1e-9
 
 
 def test_bound_is_permutation_invariant():
-    m, rng = problem(2); perm = rng.permutation(30); inv = np.argsort(perm); L = m.links; R = rng.dirichlet(np.ones(4), 30)
-    m2 = m._replace(X=m.X[perm], links=make_links(30, inv[L.a], inv[L.b], np.where(L.f > 0, 1, -1), L.f + L.s))
+    m, rng = problem(2)
+    perm = rng.permutation(30)
+    inv = np.argsort(perm)
+    L = m.links
+    R = rng.dirichlet(np.ones(4), 30)
+    m2 = m._replace(
+        X=m.X[perm],
+        links=make_links(30, inv[L.a], inv[L.b], np.where(L.f > 0, 1, -1), L.f + L.s),
+    )
     assert vb_state(R, m).elbo == pytest.approx(vb_state(R[perm], m2).elbo, abs=1e-9)
     free, free2 = m._replace(links=make_links(30)), m2._replace(links=make_links(30))
-    np.testing.assert_allclose(vb_pass(vb_state(R.copy(), free), free).R[perm], vb_pass(vb_state(R[perm].copy(), free2), free2).R, atol=1e-10)
+    np.testing.assert_allclose(
+        vb_pass(vb_state(R.copy(), free), free).R[perm],
+        vb_pass(vb_state(R[perm].copy(), free2), free2).R,
+        atol=1e-10,
+    )
 
 
 def test_merge_joins_halves_of_a_cluster_only():
-    rng = np.random.default_rng(0); X = np.r_[rng.normal(size=(80, 2)), rng.normal(size=(60, 2)) + 12]
-    fam = tv.default_family(X); m = VBModel(X, fam, make_links(140), 1., Noise(), 5, fam.h(X).sum())
-    z = np.r_[rng.integers(0, 2, 80), np.full(60, 2)]; s = vb_merge(vb_state(np.eye(3)[z], m), m)
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(80, 2)), rng.normal(size=(60, 2)) + 12]
+    fam = tv.default_family(X)
+    m = VBModel(X, fam, make_links(140), 1.0, Noise(), 5, fam.h(X).sum())
+    z = np.r_[rng.integers(0, 2, 80), np.full(60, 2)]
+    s = vb_merge(vb_state(np.eye(3)[z], m), m)
     assert len(s.N) == 2 and adjusted_rand_score(z == 2, s.R.argmax(1)) == 1
 
 
 def test_split_finds_a_missed_cluster():
-    rng = np.random.default_rng(0); y = np.repeat([0, 1, 2], 50); X = rng.normal(size=(150, 2)) + 8*np.array([[0, 0], [1, 0], [0, 1]])[y]
-    fam = tv.default_family(X); m = VBModel(X, fam, make_links(150), 1., Noise(), 5, fam.h(X).sum()); s = vb_state(np.eye(2)[(y > 0).astype(int)], m)
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 50)
+    X = rng.normal(size=(150, 2)) + 8 * np.array([[0, 0], [1, 0], [0, 1]])[y]
+    fam = tv.default_family(X)
+    m = VBModel(X, fam, make_links(150), 1.0, Noise(), 5, fam.h(X).sum())
+    s = vb_state(np.eye(2)[(y > 0).astype(int)], m)
     t = tv.vb_split(s, m, np.random.RandomState(0))
-    assert t.elbo > s.elbo and len(t.N) == 3 and adjusted_rand_score(y, t.R.argmax(1)) > .95
-    again = tv.vb_split(t, m._replace(T=3), np.random.RandomState(0)); assert again is t
+    assert (
+        t.elbo > s.elbo and len(t.N) == 3 and adjusted_rand_score(y, t.R.argmax(1)) > 0.95
+    )
+    again = tv.vb_split(t, m._replace(T=3), np.random.RandomState(0))
+    assert again is t
 
 
 @pytest.mark.parametrize("family", [KV, NW, DM])
 def test_expectations_are_the_gradient_of_m(family):
     "E θ = ∂m/∂τ: mean field uses nothing but the function m."
-    X = {0: X2, 1: X1, 2: C3}[family.code]; tau, N = block_stats(family, X, np.array([0, 0, 0, 1, 1, 1])); eta, _ = family.expect(tau, N); e = 1e-6
-    num = np.array([(family.log_m(tau + e*u, N) - family.log_m(tau - e*u, N))/(2*e) for u in np.eye(tau.shape[1])]).T
+    X = {0: X2, 1: X1, 2: C3}[family.code]
+    tau, N = block_stats(family, X, np.array([0, 0, 0, 1, 1, 1]))
+    eta, _ = family.expect(tau, N)
+    e = 1e-6
+    num = np.array(
+        [
+            (family.log_m(tau + e * u, N) - family.log_m(tau - e * u, N)) / (2 * e)
+            for u in np.eye(tau.shape[1])
+        ]
+    ).T
     np.testing.assert_allclose(eta, num, rtol=2e-5, atol=1e-6)
 
 
 def test_no_square_array():
-    rng = np.random.default_rng(0); n = 15_000; y = rng.integers(4, size=n); X = rng.normal(size=(n, 3)) + 5*np.eye(4)[y][:, :3]
-    c = Constraints.from_labels(y, n=3000, noise=.1, random_state=0); tracemalloc.start()
-    e = TVClust(n_components=8, n_init=1, max_iter=10, batch_size=2000, random_state=0).fit(X, constraints=c); peak = tracemalloc.get_traced_memory()[1]; tracemalloc.stop()
-    assert peak < 100*n*8*8 < n*n*8/2
-    assert adjusted_rand_score(y, e.labels_) > .9 and e.coclustering([0, 5]).shape == (2, n)
-    with pytest.raises(AttributeError, match="coclustering"): e.coclustering_
+    rng = np.random.default_rng(0)
+    n = 15_000
+    y = rng.integers(4, size=n)
+    X = rng.normal(size=(n, 3)) + 5 * np.eye(4)[y][:, :3]
+    c = Constraints.from_labels(y, n=3000, noise=0.1, random_state=0)
+    tracemalloc.start()
+    e = TVClust(n_components=8, n_init=1, max_iter=10, batch_size=2000, random_state=0).fit(
+        X, constraints=c
+    )
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100 * n * 8 * 8 < n * n * 8 / 2
+    assert adjusted_rand_score(y, e.labels_) > 0.9 and e.coclustering([0, 5]).shape == (
+        2,
+        n,
+    )
+    with pytest.raises(AttributeError, match="coclustering"):
+        e.coclustering_
 
 
 # ---- the estimator
 
-def blobs(seed=0, n=90, gap=4.):
-    rng = np.random.default_rng(seed); y = rng.integers(3, size=n)
-    return rng.normal(size=(n, 2)) + gap*np.array([[0, 0], [1, 0], [0, 1]])[y], y
+
+def blobs(seed=0, n=90, gap=4.0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=n)
+    return rng.normal(size=(n, 2)) + gap * np.array([[0, 0], [1, 0], [0, 1]])[y], y
 
 
 @pytest.mark.parametrize("kw", [dict(), dict(inference="gibbs", n_draws=80, burn_in=60)])
 def test_estimator(kw):
-    X, y = blobs(); c = Constraints.from_labels(y, n=250, noise=.2, random_state=1)
+    X, y = blobs()
+    c = Constraints.from_labels(y, n=250, noise=0.2, random_state=1)
     a, b = (TVClust(random_state=0, **kw).fit(X, constraints=c) for _ in range(2))
-    np.testing.assert_array_equal(a.labels_, b.labels_); np.testing.assert_array_equal(a.coclustering_, b.coclustering_)
-    assert adjusted_rand_score(y, a.labels_) > .9 and a.n_clusters_ == len(np.unique(a.labels_)) == a.labels_.max() + 1
-    C = a.coclustering_; assert C.shape == (90, 90) and np.allclose(C, C.T) and (np.diag(C) == 1).all() and C.min() >= 0 and C.max() <= 1 + 1e-12
-    wrong = np.flatnonzero((y[c.a] == y[c.b]) != (c.value > 0)); guess = np.flatnonzero(a.wrong_proba_ > .5)
-    assert len(a.suspects_) == len(guess) and len(np.intersect1d(guess, wrong)) > .85*len(wrong)
-    rate = 1 - len(wrong)/250; assert abs(a.p_ - rate) < .15 and abs(a.q_ - rate) < .1
-    P = a.predict_proba(X); np.testing.assert_allclose(P.sum(1), 1); assert P.shape == (90, a.n_clusters_) and (a.predict(X) == P.argmax(1)).all()
-    assert adjusted_rand_score(a.predict(blobs(7)[0]), blobs(7)[1]) > .8
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    np.testing.assert_array_equal(a.coclustering_, b.coclustering_)
+    assert (
+        adjusted_rand_score(y, a.labels_) > 0.9
+        and a.n_clusters_ == len(np.unique(a.labels_)) == a.labels_.max() + 1
+    )
+    C = a.coclustering_
+    assert (
+        C.shape == (90, 90)
+        and np.allclose(C, C.T)
+        and (np.diag(C) == 1).all()
+        and C.min() >= 0
+        and C.max() <= 1 + 1e-12
+    )
+    wrong = np.flatnonzero((y[c.a] == y[c.b]) != (c.value > 0))
+    guess = np.flatnonzero(a.wrong_proba_ > 0.5)
+    assert len(a.suspects_) == len(guess) and len(
+        np.intersect1d(guess, wrong)
+    ) > 0.85 * len(wrong)
+    rate = 1 - len(wrong) / 250
+    assert abs(a.p_ - rate) < 0.15 and abs(a.q_ - rate) < 0.1
+    P = a.predict_proba(X)
+    np.testing.assert_allclose(P.sum(1), 1)
+    assert P.shape == (90, a.n_clusters_) and (a.predict(X) == P.argmax(1)).all()
+    assert adjusted_rand_score(a.predict(blobs(7)[0]), blobs(7)[1]) > 0.8
     assert len(a.objective_history_) >= 1 and a.n_iter_ >= 1
-    if kw: assert set(a.trace_) == {"K", "log_joint", "p", "q"} and a.draws_.shape == (80, 90)
-    else: assert np.diff(a.elbo_history_).min() > -1e-8
+    if kw:
+        assert set(a.trace_) == {"K", "log_joint", "p", "q"} and a.draws_.shape == (80, 90)
+    else:
+        assert np.diff(a.elbo_history_).min() > -1e-8
 
 
 def test_no_constraints_predicts_its_labels():
-    X, _ = blobs(2); e = TVClust(random_state=0).fit(X); np.testing.assert_array_equal(e.predict(X), e.labels_)
+    X, _ = blobs(2)
+    e = TVClust(random_state=0).fit(X)
+    np.testing.assert_array_equal(e.predict(X), e.labels_)
 
 
 def test_units_of_the_columns_do_not_matter():
-    X, y = blobs(3); c = Constraints.from_labels(y, n=60, random_state=0); s = np.array([1e-3, 50.])
-    np.testing.assert_array_equal(*(TVClust(random_state=0).fit(Z, constraints=c).labels_ for Z in (X, X*s + [5., -700.])))
+    X, y = blobs(3)
+    c = Constraints.from_labels(y, n=60, random_state=0)
+    s = np.array([1e-3, 50.0])
+    np.testing.assert_array_equal(
+        *(
+            TVClust(random_state=0).fit(Z, constraints=c).labels_
+            for Z in (X, X * s + [5.0, -700.0])
+        )
+    )
 
 
-@pytest.mark.parametrize("kw, match", [(dict(p=1.), "strictly between"), (dict(q=-.1), "strictly between"), (dict(inference="mcmc"), "inference"), (dict(alpha=0), "alpha"), (dict(updates="sgd"), "updates must be"), (dict(forgetting=.4), "above .5"),
-                                       (dict(likelihood="multinomial"), "negative"), (dict(likelihood="poisson"), "likelihood")])
+@pytest.mark.parametrize(
+    "kw, match",
+    [
+        (dict(p=1.0), "strictly between"),
+        (dict(q=-0.1), "strictly between"),
+        (dict(inference="mcmc"), "inference"),
+        (dict(alpha=0), "alpha"),
+        (dict(updates="sgd"), "updates must be"),
+        (dict(forgetting=0.4), "above .5"),
+        (dict(likelihood="multinomial"), "negative"),
+        (dict(likelihood="poisson"), "likelihood"),
+    ],
+)
 def test_messages(kw, match):
-    with pytest.raises(ValueError, match=match): TVClust(**kw).fit(blobs()[0])
+    with pytest.raises(ValueError, match=match):
+        TVClust(**kw).fit(blobs()[0])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kw", [dict(), dict(inference="gibbs", n_draws=20, burn_in=20)])
-def test_scikit_learn_checks(kw): check_estimator(TVClust(random_state=0, **kw))
+def test_scikit_learn_checks(kw):
+    check_estimator(TVClust(random_state=0, **kw))
 
 
 # ---------------------------------------------------------------- checks moved here from the page
 def test_evidence_of_answers_is_an_integral_over_the_rates():
-    c, g = np.array([5., 1., 7., 2.]), (np.arange(2000) + .5)/2000
-    f = lambda right, wrong: np.mean(g**right*(1-g)**wrong*stats.beta(4, 1).pdf(g))
-    np.testing.assert_allclose(Noise().log_evidence(c), np.log(f(5, 1)*f(7, 2)), atol=1e-5)
-    np.testing.assert_allclose(Noise(tied=True).log_evidence(c), np.log(f(12, 3)), atol=1e-5)
-    np.testing.assert_allclose(Noise().mean(c), [9/11, 11/14])
+    c, g = np.array([5.0, 1.0, 7.0, 2.0]), (np.arange(2000) + 0.5) / 2000
+    f = lambda right, wrong: np.mean(g**right * (1 - g) ** wrong * stats.beta(4, 1).pdf(g))
+    np.testing.assert_allclose(
+        Noise().log_evidence(c), np.log(f(5, 1) * f(7, 2)), atol=1e-5
+    )
+    np.testing.assert_allclose(
+        Noise(tied=True).log_evidence(c), np.log(f(12, 3)), atol=1e-5
+    )
+    np.testing.assert_allclose(Noise().mean(c), [9 / 11, 11 / 14])
 
 
 @pytest.mark.parametrize("family", [KV, NW, DM])
 def test_kernel_weights_are_those_of_the_formula(family):
-    rng = np.random.default_rng(1); X = rng.integers(0, 4, (7, len(family.tau0))).astype(float) if family.code == 2 else rng.normal(size=(7, len(family.m0)))
+    rng = np.random.default_rng(1)
+    X = (
+        rng.integers(0, 4, (7, len(family.tau0))).astype(float)
+        if family.code == 2
+        else rng.normal(size=(7, len(family.m0)))
+    )
     z = np.array([0, 0, 1, 1, 0, 2, 2])
     for i in range(7):
-        tau, N = block_stats(family, np.delete(X, i, 0), np.delete(z, i), 3); N, M, L = tv._kernel_blocks(family, tau, N, 0)
+        tau, N = block_stats(family, np.delete(X, i, 0), np.delete(z, i), 3)
+        N, M, L = tv._kernel_blocks(family, tau, N, 0)
         x = X[i] - (0 if family.code == 2 else family.m0)
-        lw = np.array([np.log(N[k] if k else 1.) + tv._log_pred(family.code, x, N[k], M[k], L[k], *tv._kernel_prior(family)) for k in range(4)])
-        np.testing.assert_allclose(np.roll(np.exp(lw - np.logaddexp.reduce(lw)), -1), conditional(i, z, X, family, make_links(7), 1., .9, .9), atol=1e-9)
+        lw = np.array(
+            [
+                np.log(N[k] if k else 1.0)
+                + tv._log_pred(family.code, x, N[k], M[k], L[k], *tv._kernel_prior(family))
+                for k in range(4)
+            ]
+        )
+        np.testing.assert_allclose(
+            np.roll(np.exp(lw - np.logaddexp.reduce(lw)), -1),
+            conditional(i, z, X, family, make_links(7), 1.0, 0.9, 0.9),
+            atol=1e-9,
+        )
 
 
 # ---------------------------------------------------------------- stochastic variational updates
 def start(seed, family="normal", **kw):
-    m, rng = problem(seed, family, **kw); R = rng.dirichlet(np.ones(5), len(m.X))
+    m, rng = problem(seed, family, **kw)
+    R = rng.dirichlet(np.ones(5), len(m.X))
     return m, lambda: vb_state(R.copy(), m)
+
 
 @pytest.mark.parametrize("family", ["normal", "known-variance", "multinomial"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_stochastic_step_of_length_one_on_all_rows_is_the_batch_update(family, seed):
     m, s = start(seed, family)
-    one, full = svb_step(s(), m, np.arange(len(m.X)), 1.), vb_pass(s(), m)
-    for a, b in zip(one, full): np.testing.assert_allclose(a, b, atol=1e-8)
+    one, full = svb_step(s(), m, np.arange(len(m.X)), 1.0), vb_pass(s(), m)
+    for a, b in zip(one, full):
+        np.testing.assert_allclose(a, b, atol=1e-8)
 
 
 def test_stochastic_estimates_are_right_on_average():
@@ -326,21 +605,45 @@ def test_stochastic_estimates_are_right_on_average():
     m, s = start(0, n=40, m=60)
     rng, steps = np.random.default_rng(0), []
     for _ in range(300):
-        batch = np.sort(rng.permutation(40)[:10]); t = svb_step(s(), m, batch, 1.); R = t.R
-        w = np.zeros(40); w[batch] = 2.
-        H = tv._overlap(R, m.links.a, m.links.b); e = (w[m.links.a] + w[m.links.b])
-        np.testing.assert_allclose(t.counts, [(e*m.links.f)@H, (e*m.links.s)@H, (e*m.links.s)@(1-H), (e*m.links.f)@(1-H)], atol=1e-9)
-        np.testing.assert_allclose(t.N, 4*R[batch].sum(0), atol=1e-9)
+        batch = np.sort(rng.permutation(40)[:10])
+        t = svb_step(s(), m, batch, 1.0)
+        R = t.R
+        w = np.zeros(40)
+        w[batch] = 2.0
+        H = tv._overlap(R, m.links.a, m.links.b)
+        e = w[m.links.a] + w[m.links.b]
+        np.testing.assert_allclose(
+            t.counts,
+            [
+                (e * m.links.f) @ H,
+                (e * m.links.s) @ H,
+                (e * m.links.s) @ (1 - H),
+                (e * m.links.f) @ (1 - H),
+            ],
+            atol=1e-9,
+        )
+        np.testing.assert_allclose(t.N, 4 * R[batch].sum(0), atol=1e-9)
         steps.append(t.counts.sum())
     total = m.links.f.sum() + m.links.s.sum()
-    assert abs(np.mean(steps) - total) < 4*np.std(steps)/300**.5                 # each answer counts once on average
+    assert (
+        abs(np.mean(steps) - total) < 4 * np.std(steps) / 300**0.5
+    )  # each answer counts once on average
 
 
 def test_stochastic_bound_rises_and_ends_near_the_batch_optimum():
-    X, y = blobs(0, 600); c = Constraints.from_labels(y, n=600, noise=.2, random_state=0)
-    slow, fast = (TVClust(n_init=1, batch_size=60, updates=u, random_state=0).fit(X, constraints=c) for u in ("incremental", "stochastic"))
+    X, y = blobs(0, 600)
+    c = Constraints.from_labels(y, n=600, noise=0.2, random_state=0)
+    slow, fast = (
+        TVClust(n_init=1, batch_size=60, updates=u, random_state=0).fit(X, constraints=c)
+        for u in ("incremental", "stochastic")
+    )
     h = fast.elbo_history_
-    assert adjusted_rand_score(y, fast.labels_) > adjusted_rand_score(y, slow.labels_) - .02 and abs(h[-1] - slow.elbo_history_[-1]) < .01*abs(h[-1])
-    assert (np.diff(slow.elbo_history_) > -1e-6*abs(h[-1])).all() and (np.diff(h[:-2]) < 0).any()          # one is monotone, the other noisy
-    m, s = start(1, n=200, m=200); s, path = svb_run(s(), m, np.random.RandomState(0), 20, 10, -np.inf)
+    assert adjusted_rand_score(y, fast.labels_) > adjusted_rand_score(
+        y, slow.labels_
+    ) - 0.02 and abs(h[-1] - slow.elbo_history_[-1]) < 0.01 * abs(h[-1])
+    assert (np.diff(slow.elbo_history_) > -1e-6 * abs(h[-1])).all() and (
+        np.diff(h[:-2]) < 0
+    ).any()  # one is monotone, the other noisy
+    m, s = start(1, n=200, m=200)
+    s, path = svb_run(s(), m, np.random.RandomState(0), 20, 10, -np.inf)
     assert len(path) == 101 and np.mean(path[-20:]) > path[0]

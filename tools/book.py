@@ -1,4 +1,5 @@
 """The one chapter list: nbdev's `sidebar.yml`, made from the folder of notebooks, and what each notebook says of itself."""
+
 import contextlib, io, re
 from pathlib import Path
 from typing import NamedTuple
@@ -11,32 +12,51 @@ PARTS = {"0": "Foundations", "1": "Chapters", "2": "Baselines", "3": "Tools"}
 
 
 class Chapter(NamedTuple):
-    path: Path      # below nbs/
+    path: Path  # below nbs/
     title: str
     subtitle: str
     part: str
     draft: bool
-    module: str     # what it exports, or ""
+    module: str  # what it exports, or ""
 
     @property
-    def doc(self): return str(self.path.with_suffix(""))
+    def doc(self):
+        return str(self.path.with_suffix(""))
 
 
 def sidebar():
     "Write nbs/sidebar.yml anew and return its notebooks in order."
     from nbdev.quarto import nbdev_sidebar
-    with contextlib.redirect_stdout(io.StringIO()): nbdev_sidebar.__wrapped__(path=str(NBS), force=True)
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        nbdev_sidebar.__wrapped__(path=str(NBS), force=True)
 
     def flat(items):
         for x in items:
-            if isinstance(x, dict): yield from flat(x.get("contents", []))
-            elif str(x).endswith(".ipynb"): yield Path(x)
-    return list(flat(yaml.safe_load((NBS / "sidebar.yml").read_text())["website"]["sidebar"]["contents"]))
+            if isinstance(x, dict):
+                yield from flat(x.get("contents", []))
+            elif str(x).endswith(".ipynb"):
+                yield Path(x)
+
+    return list(
+        flat(
+            yaml.safe_load((NBS / "sidebar.yml").read_text())["website"]["sidebar"][
+                "contents"
+            ]
+        )
+    )
 
 
 def title_source(nb):
     "The cell with title and subtitle."
-    return next((c.source for c in nb.cells if c.cell_type == "markdown" and c.source.startswith("# ")), "")
+    return next(
+        (
+            c.source
+            for c in nb.cells
+            if c.cell_type == "markdown" and c.source.startswith("# ")
+        ),
+        "",
+    )
 
 
 def describe(path):
@@ -45,10 +65,20 @@ def describe(path):
     head = title_source(nb).splitlines()
     title = next((l[2:].strip() for l in head if l.startswith("# ")), path.stem)
     subtitle = next((l[1:].strip() for l in head if l.startswith(">")), "")
-    exp = re.search(r"^#\|\s*default_exp\s+(\S+)", "\n".join(c.source for c in nb.cells if c.cell_type == "code"), re.M)
+    exp = re.search(
+        r"^#\|\s*default_exp\s+(\S+)",
+        "\n".join(c.source for c in nb.cells if c.cell_type == "code"),
+        re.M,
+    )
     part = "Experiments" if len(path.parts) > 1 else PARTS.get(path.stem[:1], "")
-    return Chapter(path, title, subtitle, part, any("**Draft**" in c.source for c in nb.cells[:5]),
-                   f"csc_nb.{exp[1]}" if exp else "")
+    return Chapter(
+        path,
+        title,
+        subtitle,
+        part,
+        any("**Draft**" in c.source for c in nb.cells[:5]),
+        f"csc_nb.{exp[1]}" if exp else "",
+    )
 
 
 def chapters():
@@ -60,7 +90,9 @@ def table(link=lambda c: str(c.path)):
     "The chapter table of README and landing page, as markdown."
     rows, part = ["| chapter | what it is about | module |", "|---|---|---|"], None
     for c in chapters():
-        if c.part != part: part = c.part; rows.append(f"| **{part}** | | |")
+        if c.part != part:
+            part = c.part
+            rows.append(f"| **{part}** | | |")
         title = f"[{c.title}]({link(c)})" + (" *(draft)*" if c.draft else "")
         rows.append(f"| {title} | {c.subtitle} | {f'`{c.module}`' if c.module else ''} |")
     return "\n".join(rows)

@@ -3,6 +3,7 @@
 nbdev prepares the notebooks (signatures, links, hidden cells), Sphinx with MyST-NB renders their saved outputs.
 The build fails on a Sphinx warning about a missing target, on a broken local link, and on anything that a page would fetch from another host.
 """
+
 import html, os, re, shutil, subprocess, sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,11 +12,15 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 from book import NBS, PARTS, PLACE, ROOT, chapters, table, title_source
 
-SETTINGS = dict(l.split(" = ", 1) for l in (ROOT / "settings.ini").read_text().splitlines() if " = " in l)
+SETTINGS = dict(
+    l.split(" = ", 1)
+    for l in (ROOT / "settings.ini").read_text().splitlines()
+    if " = " in l
+)
 HOST = SETTINGS["doc_host"] + SETTINGS["doc_baseurl"]
 SOURCE_LINK = re.compile(r"<a\b[^>]*>\s*source\s*</a>|\[source\]\([^)]*\)")
 
-CONF = '''
+CONF = """
 project = "csc_nb"; copyright = "csc_nb authors"; author = "csc_nb authors"; html_title = "csc_nb"
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinx-mathjax-offline"]
 nb_execution_mode = "off"; nb_ipywidgets_js = {}; nb_merge_streams = True
@@ -27,7 +32,7 @@ html_copy_source = False; html_show_sourcelink = False
 suppress_warnings = ["mystnb.unknown_mime_type", "myst.header", "misc.highlighting_failure", "misc.copy_overwrite"]
 exclude_patterns = ["_build"]
 mathjax3_config = {"tex": {"tags": "none"}}
-'''
+"""
 CSS = """
 .bd-header { display: none !important; }
 .bd-main .bd-content .bd-article-container { max-width: 62rem; }
@@ -41,7 +46,9 @@ h1 { font-size: 2rem; } h2 { font-size: 1.5rem; } h3 { font-size: 1.2rem; }
 def title_cell(path):
     "nbdev turns the first cell into YAML and drops the rest; a page wants heading, subtitle and text."
     head = title_source(nbformat.read(NBS / path, 4))
-    return nbformat.v4.new_markdown_cell(re.sub(r"^>\s*(.+)$", r"*\1*", head, count=1, flags=re.M))
+    return nbformat.v4.new_markdown_cell(
+        re.sub(r"^>\s*(.+)$", r"*\1*", head, count=1, flags=re.M)
+    )
 
 
 def readable(cells):
@@ -49,10 +56,12 @@ def readable(cells):
     out = []
     for c in cells:
         if c.cell_type == "code":
-            if "Exported source" in c.source and out and "show_doc(" in out[-1].source: out.pop()
+            if "Exported source" in c.source and out and "show_doc(" in out[-1].source:
+                out.pop()
             hidden = re.search(r"^#\|\s*echo:\s*false", c.source, re.M)
             c.source = re.sub(r"^#\|.*\n?", "", c.source, flags=re.M).strip("\n")
-            if hidden: c.metadata["tags"] = ["remove-input"]
+            if hidden:
+                c.metadata["tags"] = ["remove-input"]
         out.append(c)
     return out
 
@@ -63,7 +72,7 @@ def toctree(part, docs):
 
 def local_links(text, here, pages):
     "Links to chapters that do not exist yet become plain text; nbdev's links to symbols point to pages of this site."
-    up = "../"*(len(here.parts) - 1)
+    up = "../" * (len(here.parts) - 1)
     there = lambda m: m[0] if (NBS / here.parent / m[2]).exists() else f"{m[1]} (planned)"
     text = re.sub(r"\[([^\]]*)\]\(([\w./-]+\.ipynb)\)", there, text)
     symbol = lambda m: f"]({up}{pages[m[1]]}.ipynb)" if m[1] in pages else "]"
@@ -73,23 +82,43 @@ def local_links(text, here, pages):
 
 def prepare(proc, src):
     "Copy nbdev's processed notebooks to Sphinx' source folder, with headings, page links and the chapter list."
-    shutil.rmtree(src, ignore_errors=True); (src / "_static").mkdir(parents=True)
-    (src / "conf.py").write_text(CONF); (src / "_static" / "csc.css").write_text(CSS)
+    shutil.rmtree(src, ignore_errors=True)
+    (src / "_static").mkdir(parents=True)
+    (src / "conf.py").write_text(CONF)
+    (src / "_static" / "csc.css").write_text(CSS)
     book, listing = chapters(), table()
-    pages = {re.sub(r"^\d+[a-z]?_", "", c.path.stem): c.doc for c in sorted(book, key=lambda c: -len(c.path.parts))}          # a chapter wins over its experiments
+    pages = {
+        re.sub(r"^\d+[a-z]?_", "", c.path.stem): c.doc
+        for c in sorted(book, key=lambda c: -len(c.path.parts))
+    }  # a chapter wins over its experiments
     for path in [Path("index.ipynb"), *(c.path for c in book)]:
         nb = nbformat.read(proc / path, 4)
-        nb.cells = [title_cell(path), *(c for c in nb.cells if c.cell_type != "raw" and not (c.cell_type == "markdown" and c.source.startswith("# ")))]
+        nb.cells = [
+            title_cell(path),
+            *(
+                c
+                for c in nb.cells
+                if c.cell_type != "raw"
+                and not (c.cell_type == "markdown" and c.source.startswith("# "))
+            ),
+        ]
         nb.cells = readable(nb.cells)
         for c in nb.cells:
             for o in c.get("outputs", []):
                 if "text/markdown" in o.get("data", {}):
                     text = local_links("".join(o.data["text/markdown"]), path, pages)
-                    o.data["text/markdown"] = re.sub(r"\]\(([\w./-]+)\.ipynb(#[\w-]+)?\)", r"](\1.html\2)", text)          # a place on another page
-            if c.cell_type == "markdown": c.source = local_links(c.source, path, pages).replace(PLACE, listing)
+                    o.data["text/markdown"] = re.sub(
+                        r"\]\(([\w./-]+)\.ipynb(#[\w-]+)?\)", r"](\1.html\2)", text
+                    )  # a place on another page
+            if c.cell_type == "markdown":
+                c.source = local_links(c.source, path, pages).replace(PLACE, listing)
         if path.stem == "index":
             parts = [*PARTS.values(), "Experiments"]
-            nb.cells += [nbformat.v4.new_markdown_cell(toctree(p, docs)) for p in parts if (docs := [c.doc for c in book if c.part == p])]
+            nb.cells += [
+                nbformat.v4.new_markdown_cell(toctree(p, docs))
+                for p in parts
+                if (docs := [c.doc for c in book if c.part == p])
+            ]
         nb.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
         (src / path).parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(nb, src / path)
@@ -97,51 +126,84 @@ def prepare(proc, src):
 
 class Links(HTMLParser):
     "Collects where a page points and what it loads."
-    def __init__(self): super().__init__(); self.hrefs, self.loads, self.ids = [], [], set()
+
+    def __init__(self):
+        super().__init__()
+        self.hrefs, self.loads, self.ids = [], [], set()
+
     def handle_starttag(self, tag, attrs):
         a = dict(attrs)
-        if "id" in a: self.ids.add(a["id"])
-        if tag == "a" and a.get("href"): self.hrefs.append(a["href"])
-        if tag == "link" and "canonical" not in (a.get("rel") or "") and a.get("href"): self.loads.append(a["href"])
-        if tag in ("img", "script", "iframe", "source", "video") and a.get("src"): self.loads.append(a["src"])
+        if "id" in a:
+            self.ids.add(a["id"])
+        if tag == "a" and a.get("href"):
+            self.hrefs.append(a["href"])
+        if tag == "link" and "canonical" not in (a.get("rel") or "") and a.get("href"):
+            self.loads.append(a["href"])
+        if tag in ("img", "script", "iframe", "source", "video") and a.get("src"):
+            self.loads.append(a["src"])
 
 
 def check(out):
     "Broken local links, missing anchors, and requests to other hosts, as a list of sentences."
     pages = {}
     for p in out.rglob("*.html"):
-        if "_static" in p.relative_to(out).parts: continue
-        pages[p] = Links(); pages[p].feed(p.read_text())
+        if "_static" in p.relative_to(out).parts:
+            continue
+        pages[p] = Links()
+        pages[p].feed(p.read_text())
     bad = []
     for p, links in pages.items():
         name = p.relative_to(out)
         for u in links.loads + links.hrefs:
             s = urlsplit(html.unescape(u))
             if s.scheme in ("http", "https") or u.startswith("//"):
-                if u in links.loads: bad.append(f"{name} would fetch {u[:80]}")
-            elif s.scheme in ("data", "mailto", "javascript") or not (s.path or s.fragment): continue
+                if u in links.loads:
+                    bad.append(f"{name} would fetch {u[:80]}")
+            elif s.scheme in ("data", "mailto", "javascript") or not (s.path or s.fragment):
+                continue
             else:
                 target = (p.parent / unquote(s.path)).resolve() if s.path else p
-                if not target.exists(): bad.append(f"{name} points to {u[:80]}, which does not exist")
-                elif s.fragment and target in pages and unquote(s.fragment) not in pages[target].ids and u in links.hrefs:
+                if not target.exists():
+                    bad.append(f"{name} points to {u[:80]}, which does not exist")
+                elif (
+                    s.fragment
+                    and target in pages
+                    and unquote(s.fragment) not in pages[target].ids
+                    and u in links.hrefs
+                ):
                     bad.append(f"{name} points to {u[:80]}: no such place on that page")
     return sorted(set(bad))
 
 
 def build(out=ROOT / "_docs"):
     from nbdev.serve import proc_nbs
+
     proc = proc_nbs(path=str(NBS), force=True, n_workers=2)
     src = ROOT / "_site"
     prepare(Path(proc), src)
     shutil.rmtree(out, ignore_errors=True)
-    done = subprocess.run([sys.executable, "-m", "sphinx", "-q", "-b", "html", str(src), str(out)], capture_output=True, text=True)
-    log = "\n".join(l for l in done.stderr.splitlines() if ("WARNING" in l or "rror" in l) and "parallel" not in l)
-    for d in (proc, src, Path(out).parent / "jupyter_execute"): shutil.rmtree(d, ignore_errors=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(src), str(out)],
+        capture_output=True,
+        text=True,
+    )
+    log = "\n".join(
+        l
+        for l in done.stderr.splitlines()
+        if ("WARNING" in l or "rror" in l) and "parallel" not in l
+    )
+    for d in (proc, src, Path(out).parent / "jupyter_execute"):
+        shutil.rmtree(d, ignore_errors=True)
     bad = [log] * bool(log) + check(Path(out)) if done.returncode == 0 else [done.stderr]
-    for b in bad: print(b, file=sys.stderr)
-    print(f"{len(list(Path(out).rglob('*.html')))} pages in {os.path.relpath(out, os.getcwd())}: {'no broken link' if not bad else f'{len(bad)} faults'}")
+    for b in bad:
+        print(b, file=sys.stderr)
+    print(
+        f"{len(list(Path(out).rglob('*.html')))} pages in {os.path.relpath(out, os.getcwd())}: {'no broken link' if not bad else f'{len(bad)} faults'}"
+    )
     return not bad
 
 
 if __name__ == "__main__":
-    sys.exit(not build(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "_docs"))
+    sys.exit(
+        not build(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "_docs")
+    )

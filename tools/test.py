@@ -1,4 +1,5 @@
 """Everything CI needs: `python tools/test.py [--slow] [STEP ...]`. Each step prints its seconds; the first failures are shown in full."""
+
 import argparse, filecmp, os, re, shutil, subprocess, sys, tempfile, time
 from pathlib import Path
 
@@ -6,23 +7,53 @@ from execute import notebooks, source_hash
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = {}
-LIMIT = 3000 # seconds for one command; a hang is a failure, not a wait
+LIMIT = 3000  # seconds for one command; a hang is a failure, not a wait
 
 
-def step(f): STEPS[f.__name__] = f; return f
+def step(f):
+    STEPS[f.__name__] = f
+    return f
 
 
 def run(*cmd, cwd=ROOT, **env):
     "Run a command; on failure its output is shown."
-    try: done = subprocess.run([str(c) for c in cmd], cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True, timeout=LIMIT)
-    except subprocess.TimeoutExpired as e: print(f"{cmd[0]} did not end within {LIMIT} s.", (e.stdout or b"")[-5000:].decode(errors="replace"), sep="\n"); return False
-    if done.returncode: print(done.stdout[-15000:], done.stderr[-15000:], sep="\n", flush=True)
+    try:
+        done = subprocess.run(
+            [str(c) for c in cmd],
+            cwd=cwd,
+            env={**os.environ, **env},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+        )
+    except subprocess.TimeoutExpired as e:
+        print(
+            f"{cmd[0]} did not end within {LIMIT} s.",
+            (e.stdout or b"")[-5000:].decode(errors="replace"),
+            sep="\n",
+        )
+        return False
+    if done.returncode:
+        print(done.stdout[-15000:], done.stderr[-15000:], sep="\n", flush=True)
     return done.returncode == 0
 
 
 def differences(a, b, suffix):
-    names = {p.relative_to(x) for x in (a, b) for p in x.rglob(f"*{suffix}") if "__pycache__" not in p.parts}
-    return sorted(str(n) for n in names if not ((a / n).exists() and (b / n).exists() and filecmp.cmp(a / n, b / n, shallow=False)))
+    names = {
+        p.relative_to(x)
+        for x in (a, b)
+        for p in x.rglob(f"*{suffix}")
+        if "__pycache__" not in p.parts
+    }
+    return sorted(
+        str(n)
+        for n in names
+        if not (
+            (a / n).exists()
+            and (b / n).exists()
+            and filecmp.cmp(a / n, b / n, shallow=False)
+        )
+    )
 
 
 @step
@@ -30,13 +61,23 @@ def export(slow=False):
     "The exported package and the cleaned notebooks are what nbdev would write."
     with tempfile.TemporaryDirectory() as tmp:
         tmp = Path(tmp)
-        for d in ("nbs", "csc_nb"): shutil.copytree(ROOT / d, tmp / d, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
-        for f in ("settings.ini", "_quarto.yml"): shutil.copy(ROOT / f, tmp)
+        for d in ("nbs", "csc_nb"):
+            shutil.copytree(
+                ROOT / d,
+                tmp / d,
+                symlinks=True,
+                ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
+            )
+        for f in ("settings.ini", "_quarto.yml"):
+            shutil.copy(ROOT / f, tmp)
         bin = Path(sys.executable).parent
         ok = run(bin / "nbdev_export", cwd=tmp) and run(bin / "nbdev_clean", cwd=tmp)
-        stale = differences(ROOT / "csc_nb", tmp / "csc_nb", ".py"); dirty = differences(ROOT / "nbs", tmp / "nbs", ".ipynb")
-    for f in stale: print(f"csc_nb/{f} is not what its notebook exports: run `make notebooks`.")
-    for f in dirty: print(f"nbs/{f} is not clean: run `make notebooks`.")
+        stale = differences(ROOT / "csc_nb", tmp / "csc_nb", ".py")
+        dirty = differences(ROOT / "nbs", tmp / "nbs", ".ipynb")
+    for f in stale:
+        print(f"csc_nb/{f} is not what its notebook exports: run `make notebooks`.")
+    for f in dirty:
+        print(f"nbs/{f} is not clean: run `make notebooks`.")
     return ok and not stale and not dirty
 
 
@@ -44,11 +85,14 @@ def export(slow=False):
 def outputs(slow=False):
     "Every notebook was executed as it stands, and no saved output is an error."
     import nbformat
+
     bad = []
     for p in notebooks():
         nb = nbformat.read(p, 4)
-        if nb.metadata.get("executed") != source_hash(nb): bad.append(f"{p.name}: outputs are older than the code: run `make notebooks`.")
-        if any(o.output_type == "error" for c in nb.cells for o in c.get("outputs", [])): bad.append(f"{p.name}: a saved output is an error.")
+        if nb.metadata.get("executed") != source_hash(nb):
+            bad.append(f"{p.name}: outputs are older than the code: run `make notebooks`.")
+        if any(o.output_type == "error" for c in nb.cells for o in c.get("outputs", [])):
+            bad.append(f"{p.name}: a saved output is an error.")
     print(*bad, sep="\n", end="\n" if bad else "")
     return not bad
 
@@ -63,7 +107,13 @@ def readme(slow=False):
 def notebook_cells(slow=False):
     "Every cell of every notebook runs (`nbdev_test`), notebooks in parallel."
     flags = ["--flags", "slow"] if slow else []
-    return run(Path(sys.executable).parent / "nbdev_test", "--n_workers", os.cpu_count(), "--do_print", *flags)
+    return run(
+        Path(sys.executable).parent / "nbdev_test",
+        "--n_workers",
+        os.cpu_count(),
+        "--do_print",
+        *flags,
+    )
 
 
 @step
@@ -75,7 +125,21 @@ def site(slow=False):
 @step
 def tests(slow=False):
     "pytest, browser tests included when Chromium is there; `CSC_NB_BROWSER=1` makes them obligatory."
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", str(os.cpu_count()), "--dist", "loadfile", "-m", "" if slow else "not slow"], cwd=ROOT)
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            str(os.cpu_count()),
+            "--dist",
+            "loadfile",
+            "-m",
+            "" if slow else "not slow",
+        ],
+        cwd=ROOT,
+    )
     return done.returncode == 0
 
 
@@ -83,24 +147,58 @@ def tests(slow=False):
 def wheel(slow=False):
     "A wheel builds, and works outside this folder."
     with tempfile.TemporaryDirectory() as tmp:
-        if not run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-q", "-w", tmp, ROOT): return False
+        if not run(
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--no-deps",
+            "--no-build-isolation",
+            "-q",
+            "-w",
+            tmp,
+            ROOT,
+        ):
+            return False
         whl = next(Path(tmp).glob("*.whl"))
-        if not run(sys.executable, "-m", "pip", "install", "--no-deps", "-q", "--target", f"{tmp}/lib", whl): return False
-        code = ("import csc_nb, sys, pathlib; assert pathlib.Path(csc_nb.__file__).is_relative_to(sys.argv[1]), csc_nb.__file__; "
-                "from csc_nb.estimators import methods; from csc_nb.datasets import load; load('iris'); print(len(methods()), 'methods')")
-        return run(sys.executable, "-c", code, f"{tmp}/lib", cwd=tmp, PYTHONPATH=f"{tmp}/lib")
+        if not run(
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--no-deps",
+            "-q",
+            "--target",
+            f"{tmp}/lib",
+            whl,
+        ):
+            return False
+        code = (
+            "import csc_nb, sys, pathlib; assert pathlib.Path(csc_nb.__file__).is_relative_to(sys.argv[1]), csc_nb.__file__; "
+            "from csc_nb.estimators import methods; from csc_nb.datasets import load; load('iris'); print(len(methods()), 'methods')"
+        )
+        return run(
+            sys.executable, "-c", code, f"{tmp}/lib", cwd=tmp, PYTHONPATH=f"{tmp}/lib"
+        )
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    ap.add_argument("steps", nargs="*", choices=[[], *STEPS], default=[]); ap.add_argument("--slow", action="store_true")
+    ap.add_argument("steps", nargs="*", choices=[[], *STEPS], default=[])
+    ap.add_argument("--slow", action="store_true")
     args = ap.parse_args()
-    for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"): os.environ.setdefault(v, "1")
+    for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        os.environ.setdefault(v, "1")
     failed = []
     for name in args.steps or STEPS:
-        start = time.time(); ok = STEPS[name](args.slow)
-        print(f"{name:15} {'ok' if ok else 'FAILED':7} {time.time()-start:5.0f} s", flush=True)
-        if not ok: failed.append(name)
+        start = time.time()
+        ok = STEPS[name](args.slow)
+        print(
+            f"{name:15} {'ok' if ok else 'FAILED':7} {time.time() - start:5.0f} s",
+            flush=True,
+        )
+        if not ok:
+            failed.append(name)
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 
 

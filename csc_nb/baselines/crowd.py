@@ -27,124 +27,209 @@ from ..spectral import spectral_labels
 # %% ../../nbs/23_crowd_baselines.ipynb #3c693503
 class Votes(NamedTuple):
     "Votes about distinct pairs."
-    a: np.ndarray # `(p,)` first row
-    b: np.ndarray # `(p,)` second row
-    yes: np.ndarray # `(p,)` weight of "same"
-    no: np.ndarray # `(p,)` weight of "different"
+
+    a: np.ndarray  # `(p,)` first row
+    b: np.ndarray  # `(p,)` second row
+    yes: np.ndarray  # `(p,)` weight of "same"
+    no: np.ndarray  # `(p,)` weight of "different"
+
     @property
-    def share(self): "Average similarity of each pair."; return self.yes/(self.yes + self.no)
+    def share(self):
+        "Average similarity of each pair."
+        return self.yes / (self.yes + self.no)
+
 
 def count_votes(
-    c:Constraints, # answers, in row numbers
-)->Votes:
+    c: Constraints,  # answers, in row numbers
+) -> Votes:
     "Votes per pair."
     said, n = c.value != 0, np.int64(max(c.a.max(initial=0), c.b.max(initial=0)) + 1)
-    key, inv = np.unique(c.a[said]*n + c.b[said], return_inverse=True)
+    key, inv = np.unique(c.a[said] * n + c.b[said], return_inverse=True)
     v, w = c.value[said], c.weight[said]
-    tally = lambda keep: np.bincount(inv.ravel(), w*keep, len(key))
+    tally = lambda keep: np.bincount(inv.ravel(), w * keep, len(key))
     return Votes(*np.divmod(key, n), tally(v > 0), tally(v < 0))
 
 # %% ../../nbs/23_crowd_baselines.ipynb #832b7022
 def majority_vote(
-    c:Constraints,
-    ties:str="drop", # or "cannot", as paper 000 says
-)->Constraints: # one answer per pair, weight 1
+    c: Constraints,
+    ties: str = "drop",  # or "cannot", as paper 000 says
+) -> Constraints:  # one answer per pair, weight 1
     "One answer per pair by majority."
-    if ties not in ("drop", "cannot"): raise ValueError(f"ties={ties!r} is not known: use 'drop' or 'cannot'.")
+    if ties not in ("drop", "cannot"):
+        raise ValueError(f"ties={ties!r} is not known: use 'drop' or 'cannot'.")
     v = count_votes(c)
     keep = (v.yes != v.no) | (ties == "cannot")
-    return Constraints(v.a[keep], v.b[keep], np.where(v.yes > v.no, 1, -1)[keep], ids=c.ids, n_samples=c.n_samples, by="row", value_kind="pm1")
+    return Constraints(
+        v.a[keep],
+        v.b[keep],
+        np.where(v.yes > v.no, 1, -1)[keep],
+        ids=c.ids,
+        n_samples=c.n_samples,
+        by="row",
+        value_kind="pm1",
+    )
 
 # %% ../../nbs/23_crowd_baselines.ipynb #2eb87912
 class DawidSkene(NamedTuple):
     "What the answers alone say about experts and pairs."
-    sensitivity: np.ndarray # `(M,)`
-    specificity: np.ndarray # `(M,)`
-    same: float # π, share of "same" among the pairs
-    a: np.ndarray # `(p,)` first row of each pair
-    b: np.ndarray # `(p,)` second row
-    posterior: np.ndarray # `(p,)` chance that the pair belongs together
-    history: list # penalised log-likelihood, never decreasing
+
+    sensitivity: np.ndarray  # `(M,)`
+    specificity: np.ndarray  # `(M,)`
+    same: float  # π, share of "same" among the pairs
+    a: np.ndarray  # `(p,)` first row of each pair
+    b: np.ndarray  # `(p,)` second row
+    posterior: np.ndarray  # `(p,)` chance that the pair belongs together
+    history: list  # penalised log-likelihood, never decreasing
+
     @property
-    def weights(self): "ω of each expert, as in chapter 12."; return logit(self.sensitivity) + logit(self.specificity)
+    def weights(self):
+        "ω of each expert, as in chapter 12."
+        return logit(self.sensitivity) + logit(self.specificity)
+
 
 def _odds(yes, no, alpha, beta, pi):
     "Eq. (1): log-odds, and log-likelihood of each pair when it is different."
-    ll1, ll0 = yes@np.log(alpha) + no@np.log(1-alpha), yes@np.log(1-beta) + no@np.log(beta)
+    ll1, ll0 = (
+        yes @ np.log(alpha) + no @ np.log(1 - alpha),
+        yes @ np.log(1 - beta) + no @ np.log(beta),
+    )
     return logit(pi) + ll1 - ll0, np.log1p(-pi) + ll0
 
 # %% ../../nbs/23_crowd_baselines.ipynb #fad71039
 def dawid_skene(
-    c:Constraints,
-    prior:tuple=(2., 2.), # Beta(a, b) on every accuracy and on π
-    max_iter:int=500, tol:float=1e-8, # rounds; gain per answer at which to stop
-)->DawidSkene:
+    c: Constraints,
+    prior: tuple = (2.0, 2.0),  # Beta(a, b) on every accuracy and on π
+    max_iter: int = 500,
+    tol: float = 1e-8,  # rounds; gain per answer at which to stop
+) -> DawidSkene:
     "EM for accuracies of experts and truth of pairs."
     said, n = c.value != 0, np.int64(max(c.a.max(initial=0), c.b.max(initial=0)) + 1)
-    key, inv = np.unique(c.a[said]*n + c.b[said], return_inverse=True)
-    table = lambda keep: sp.csr_matrix((c.weight[said][keep], (inv.ravel()[keep], c.expert[said][keep])), shape=(len(key), c.n_experts))
+    key, inv = np.unique(c.a[said] * n + c.b[said], return_inverse=True)
+    table = lambda keep: sp.csr_matrix(
+        (c.weight[said][keep], (inv.ravel()[keep], c.expert[said][keep])),
+        shape=(len(key), c.n_experts),
+    )
     yes, no = table(c.value[said] > 0), table(c.value[said] < 0)
-    total, (u, v), hist = max(float(c.weight[said].sum()), 1.), (prior[0]-1, prior[1]-1), []
-    share = np.asarray(yes.sum(1)).ravel()/np.maximum(np.asarray((yes+no).sum(1)).ravel(), 1e-300)
-    r = np.clip(share, .01, .99)                                             # start: the average vote
+    total, (u, v), hist = (
+        max(float(c.weight[said].sum()), 1.0),
+        (prior[0] - 1, prior[1] - 1),
+        [],
+    )
+    share = np.asarray(yes.sum(1)).ravel() / np.maximum(
+        np.asarray((yes + no).sum(1)).ravel(), 1e-300
+    )
+    r = np.clip(share, 0.01, 0.99)  # start: the average vote
     for _ in range(max_iter):
-        A1, A0, B1, B0 = yes.T@r, no.T@r, no.T@(1-r), yes.T@(1-r)
-        alpha, beta, pi = (A1+u)/(A1+A0+u+v), (B1+u)/(B1+B0+u+v), (r.sum()+u)/(len(r)+u+v)
+        A1, A0, B1, B0 = yes.T @ r, no.T @ r, no.T @ (1 - r), yes.T @ (1 - r)
+        alpha, beta, pi = (
+            (A1 + u) / (A1 + A0 + u + v),
+            (B1 + u) / (B1 + B0 + u + v),
+            (r.sum() + u) / (len(r) + u + v),
+        )
         odds, base = _odds(yes, no, alpha, beta, pi)
         r = expit(odds)
         x = np.r_[alpha, beta, pi]
-        hist.append(float((base + np.logaddexp(0, odds)).sum() + (u*np.log(x) + v*np.log(1-x)).sum()))
-        if len(hist) > 1 and hist[-1] - hist[-2] < tol*total: break
+        hist.append(
+            float(
+                (base + np.logaddexp(0, odds)).sum()
+                + (u * np.log(x) + v * np.log(1 - x)).sum()
+            )
+        )
+        if len(hist) > 1 and hist[-1] - hist[-2] < tol * total:
+            break
     return DawidSkene(alpha, beta, float(pi), *np.divmod(key, n), r, hist)
 
 # %% ../../nbs/23_crowd_baselines.ipynb #45cbfa23
 def weighted_vote(
-    c:Constraints,
-    min_sure:float=.5, # drop pairs whose more likely answer is not more likely than this
-)->Constraints: # one answer per pair; weight = how sure, from 0 (a coin) to 1
+    c: Constraints,
+    min_sure: float = 0.5,  # drop pairs whose more likely answer is not more likely than this
+) -> Constraints:  # one answer per pair; weight = how sure, from 0 (a coin) to 1
     "One answer per pair by Dawid and Skene's posterior."
     ds = dawid_skene(c)
-    sure = np.maximum(ds.posterior, 1-ds.posterior)
-    keep = sure > max(min_sure, .5 + 1e-9)
-    return Constraints(ds.a[keep], ds.b[keep], np.where(ds.posterior > .5, 1, -1)[keep], weight=2*sure[keep]-1, ids=c.ids, n_samples=c.n_samples, by="row", value_kind="pm1")
+    sure = np.maximum(ds.posterior, 1 - ds.posterior)
+    keep = sure > max(min_sure, 0.5 + 1e-9)
+    return Constraints(
+        ds.a[keep],
+        ds.b[keep],
+        np.where(ds.posterior > 0.5, 1, -1)[keep],
+        weight=2 * sure[keep] - 1,
+        ids=c.ids,
+        n_samples=c.n_samples,
+        by="row",
+        value_kind="pm1",
+    )
 
 # %% ../../nbs/23_crowd_baselines.ipynb #c231bf83
 def fresh(clusterer, n_clusters, random_state):
     "A copy of a clusterer with the number of clusters and the seed set, where it has them."
     est = clone(clusterer)
     known = est.get_params(deep=False)
-    return est.set_params(**{k: v for k, v in dict(n_clusters=n_clusters, random_state=random_state).items() if k in known and v is not None})
+    return est.set_params(
+        **{
+            k: v
+            for k, v in dict(n_clusters=n_clusters, random_state=random_state).items()
+            if k in known and v is not None
+        }
+    )
+
 
 class CrowdVote(ConstrainedClusterer):
     "One answer per pair by vote, then any constrained clusterer."
+
     method_name, side_information = "crowd-vote", ("pairs",)
-    def __init__(self,
-        clusterer=None, # any constrained clusterer of this package; none: PCK-means
-        *, n_clusters=8, # handed to it
-        vote="majority", # or "dawid-skene"
-        ties="drop", # majority: or "cannot"
+
+    def __init__(
+        self,
+        clusterer=None,  # any constrained clusterer of this package; none: PCK-means
+        *,
+        n_clusters=8,  # handed to it
+        vote="majority",  # or "dawid-skene"
+        ties="drop",  # majority: or "cannot"
         random_state=None,
     ):
-        self.clusterer, self.n_clusters, self.vote, self.ties, self.random_state = clusterer, n_clusters, vote, ties, random_state
+        self.clusterer, self.n_clusters, self.vote, self.ties, self.random_state = (
+            clusterer,
+            n_clusters,
+            vote,
+            ties,
+            random_state,
+        )
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Vote, then fit `clusterer`."
         from csc_nb.baselines.kmeans import PCKMeans
+
         X, c = self._validate_fit(X, constraints, sample_id)
         self._check_n_clusters(len(X))
-        if self.vote not in ("majority", "dawid-skene"): raise ValueError(f"vote={self.vote!r} is not known: use 'majority' or 'dawid-skene'.")
-        self.voted_ = c if c.empty else majority_vote(c, self.ties) if self.vote == "majority" else weighted_vote(c)
+        if self.vote not in ("majority", "dawid-skene"):
+            raise ValueError(
+                f"vote={self.vote!r} is not known: use 'majority' or 'dawid-skene'."
+            )
+        self.voted_ = (
+            c
+            if c.empty
+            else majority_vote(c, self.ties)
+            if self.vote == "majority"
+            else weighted_vote(c)
+        )
         base = PCKMeans() if self.clusterer is None else self.clusterer
-        self.clusterer_ = fresh(base, self.n_clusters, self.random_state).fit(X, constraints=None if self.voted_.empty else self.voted_)
-        for k in ("labels_", "n_clusters_", "n_iter_", "objective_history_"): setattr(self, k, getattr(self.clusterer_, k))
+        self.clusterer_ = fresh(base, self.n_clusters, self.random_state).fit(
+            X, constraints=None if self.voted_.empty else self.voted_
+        )
+        for k in ("labels_", "n_clusters_", "n_iter_", "objective_history_"):
+            setattr(self, k, getattr(self.clusterer_, k))
         self.suspects_ = broken_answers(self.labels_, c)
         return self
 
     def predict(self, X):
         "The out-of-sample rule of the clusterer, if it has one."
         check_is_fitted(self)
-        if not hasattr(self.clusterer_, "predict"): raise AttributeError(f"{type(self.clusterer_).__name__} has no rule for new rows.")
+        if not hasattr(self.clusterer_, "predict"):
+            raise AttributeError(
+                f"{type(self.clusterer_).__name__} has no rule for new rows."
+            )
         return self.clusterer_.predict(self._validate_X(X, reset=False))
+
 
 def broken_answers(labels, c):
     "Answers that a partition contradicts, `(m, 3)` rows a, b, answer."
@@ -153,16 +238,21 @@ def broken_answers(labels, c):
 
 # %% ../../nbs/23_crowd_baselines.ipynb #825bd774
 def average_similarity(
-    v:Votes, n:int, # votes; rows
-)->sp.csr_matrix: # `(n, n)` symmetric, only pairs that were asked, zero diagonal
-    "Share of \"same\" for every pair that was asked."
+    v: Votes,
+    n: int,  # votes; rows
+) -> sp.csr_matrix:  # `(n, n)` symmetric, only pairs that were asked, zero diagonal
+    'Share of "same" for every pair that was asked.'
     s = v.share
-    return sp.coo_matrix((np.r_[s, s], (np.r_[v.a, v.b], np.r_[v.b, v.a])), shape=(n, n)).tocsr()
+    return sp.coo_matrix(
+        (np.r_[s, s], (np.r_[v.a, v.b], np.r_[v.b, v.a])), shape=(n, n)
+    ).tocsr()
+
 
 def adopt(
-    X:np.ndarray, labels:np.ndarray, # labels of the rows in `known`
-    known:np.ndarray, # `(t,)` row numbers
-)->np.ndarray: # `(n,)` labels of all rows, 0..k-1
+    X: np.ndarray,
+    labels: np.ndarray,  # labels of the rows in `known`
+    known: np.ndarray,  # `(t,)` row numbers
+) -> np.ndarray:  # `(n,)` labels of all rows, 0..k-1
     "Rows without a cluster join the nearest cluster mean."
     used, z = np.unique(labels, return_inverse=True)
     C = np.array([X[known[z == k]].mean(0) for k in range(len(used))])
@@ -173,8 +263,13 @@ def adopt(
 # %% ../../nbs/23_crowd_baselines.ipynb #f7f46404
 class CSPA(ConstrainedClusterer):
     "Normalised cut of the average similarity (Strehl and Ghosh 2003); features only place the rows nobody linked."
+
     side_information = ("pairs",)
-    def __init__(self, n_clusters=8, *,
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
         random_state=None,
     ):
         self.n_clusters, self.random_state = n_clusters, random_state
@@ -182,115 +277,203 @@ class CSPA(ConstrainedClusterer):
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Partition the votes; with no constraints this is k-means."
         X, c = self._validate_fit(X, constraints, sample_id)
-        K, seed = self._check_n_clusters(len(X)), check_random_state(self.random_state).randint(2**31-1)
-        A = average_similarity(count_votes(c), len(X)); A.eliminate_zeros()
+        K, seed = (
+            self._check_n_clusters(len(X)),
+            check_random_state(self.random_state).randint(2**31 - 1),
+        )
+        A = average_similarity(count_votes(c), len(X))
+        A.eliminate_zeros()
         known = np.flatnonzero(np.diff(A.indptr))
-        if len(known) <= K: return _plain(self, X, K, seed, c)
+        if len(known) <= K:
+            return _plain(self, X, K, seed, c)
         S = (A[known][:, known] + sp.eye_array(len(known))).tocsr()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")                                  # many components are the normal case here
+            warnings.simplefilter("ignore")  # many components are the normal case here
             z = spectral_labels(S, K, random_state=seed)
         self.labels_ = adopt(X, z, known)
         self.n_clusters_, self.n_iter_ = len(np.unique(self.labels_)), 1
         S = S.tocoo()
         inside = self.labels_[known[S.row]] == self.labels_[known[S.col]]
-        self.objective_history_ = [float(S.data[inside].sum()/S.data.sum())]          # share of similarity inside clusters
+        self.objective_history_ = [
+            float(S.data[inside].sum() / S.data.sum())
+        ]  # share of similarity inside clusters
         self.suspects_ = broken_answers(self.labels_, c)
         return self
+
 
 def _plain(self, X, K, seed, c):
     "K-means, when there is nothing to listen to."
     km = KMeans(K, n_init=10, random_state=seed).fit(X)
     used, self.labels_ = np.unique(km.labels_, return_inverse=True)
-    self.n_clusters_, self.n_iter_, self.objective_history_ = len(used), km.n_iter_, [float(km.inertia_)]
-    self.suspects_, self._mean, self._map, self._centres = broken_answers(self.labels_, c), np.zeros(X.shape[1]), np.eye(X.shape[1]), km.cluster_centers_[used]
+    self.n_clusters_, self.n_iter_, self.objective_history_ = (
+        len(used),
+        km.n_iter_,
+        [float(km.inertia_)],
+    )
+    self.suspects_, self._mean, self._map, self._centres = (
+        broken_answers(self.labels_, c),
+        np.zeros(X.shape[1]),
+        np.eye(X.shape[1]),
+        km.cluster_centers_[used],
+    )
     return self
 
 # %% ../../nbs/23_crowd_baselines.ipynb #8754db35
 def filter_votes(
-    v:Votes, low:float=.25, high:float=.75, # shares of "same" at which a pair counts as clear
-)->tuple: # `a, b, value` with value 1. or 0.
+    v: Votes,
+    low: float = 0.25,
+    high: float = 0.75,  # shares of "same" at which a pair counts as clear
+) -> tuple:  # `a, b, value` with value 1. or 0.
     "Clear pairs only, step 1."
     clear = (v.share <= low) | (v.share >= high)
-    return v.a[clear], v.b[clear], (v.share[clear] >= high)*1.
+    return v.a[clear], v.b[clear], (v.share[clear] >= high) * 1.0
+
 
 def completion_loss(
-    U:np.ndarray, # `(t, r)`
-    i:np.ndarray, j:np.ndarray, value:np.ndarray, # kept entries
-    mu:float=.1, delta:float=.1, # penalty; softness of the absolute value
-)->tuple: # value, gradient
+    U: np.ndarray,  # `(t, r)`
+    i: np.ndarray,
+    j: np.ndarray,
+    value: np.ndarray,  # kept entries
+    mu: float = 0.1,
+    delta: float = 0.1,  # penalty; softness of the absolute value
+) -> tuple:  # value, gradient
     "Eq. (3) and its gradient."
     e, f = np.einsum("pr,pr->p", U[i], U[j]) - value, (U**2).sum(1) - 1
     h, k = np.sqrt(e**2 + delta**2), np.sqrt(f**2 + delta**2)
-    G = 2*mu*U + 2*(f/k)[:, None]*U
-    B = sp.coo_matrix((np.r_[e/h, e/h], (np.r_[i, j], np.r_[j, i])), shape=(len(U), len(U))).tocsr()
-    return float((h-delta).sum() + (k-delta).sum() + mu*(U**2).sum()), G + B@U
+    G = 2 * mu * U + 2 * (f / k)[:, None] * U
+    B = sp.coo_matrix(
+        (np.r_[e / h, e / h], (np.r_[i, j], np.r_[j, i])), shape=(len(U), len(U))
+    ).tocsr()
+    return float((h - delta).sum() + (k - delta).sum() + mu * (U**2).sum()), G + B @ U
 
 # %% ../../nbs/23_crowd_baselines.ipynb #9d7158ba
 @cache
-def _blas(): return ThreadpoolController()
+def _blas():
+    return ThreadpoolController()
+
 
 def complete_similarity(
-    i:np.ndarray, j:np.ndarray, value:np.ndarray, # kept entries, `i, j < t`
-    t:int, rank:int, # rows, rank
-    mu:float=.1, n_init:int=3, max_iter:int=200, seed:int=0,
-    start:np.ndarray=None, # `(t, rank)` factors to begin with; none: `n_init` random starts
-)->tuple: # `U (t, rank)`, history
+    i: np.ndarray,
+    j: np.ndarray,
+    value: np.ndarray,  # kept entries, `i, j < t`
+    t: int,
+    rank: int,  # rows, rank
+    mu: float = 0.1,
+    n_init: int = 3,
+    max_iter: int = 200,
+    seed: int = 0,
+    start: np.ndarray = None,  # `(t, rank)` factors to begin with; none: `n_init` random starts
+) -> tuple:  # `U (t, rank)`, history
     "Low-rank completion by L-BFGS, step 2."
     rng, best = np.random.default_rng(seed), None
-    starts = [.5*rng.normal(size=(t, rank)) for _ in range(n_init)] if start is None else [start]
+    starts = (
+        [0.5 * rng.normal(size=(t, rank)) for _ in range(n_init)]
+        if start is None
+        else [start]
+    )
     for U in starts:
         hist = []
-        f = lambda u: (lambda v, G: (v, G.ravel()))(*completion_loss(u.reshape(t, rank), i, j, value, mu))
-        with _blas().limit(limits=1, user_api="blas"): r = minimize(f, U.ravel(), jac=True, method="L-BFGS-B", options=dict(maxiter=max_iter),
-                                                                    callback=lambda intermediate_result: hist.append(intermediate_result.fun))
-        if best is None or r.fun < best[1][-1]: best = r.x.reshape(t, rank), hist + [float(r.fun)]
+        f = lambda u: (lambda v, G: (v, G.ravel()))(
+            *completion_loss(u.reshape(t, rank), i, j, value, mu)
+        )
+        with _blas().limit(limits=1, user_api="blas"):
+            r = minimize(
+                f,
+                U.ravel(),
+                jac=True,
+                method="L-BFGS-B",
+                options=dict(maxiter=max_iter),
+                callback=lambda intermediate_result: hist.append(intermediate_result.fun),
+            )
+        if best is None or r.fun < best[1][-1]:
+            best = r.x.reshape(t, rank), hist + [float(r.fun)]
     return best
 
 # %% ../../nbs/23_crowd_baselines.ipynb #7ad11f8f
 def metric_map(
-    X:np.ndarray, U:np.ndarray, # `(t, d)` centred rows, `(t, r)` factors
-    ridge:float=1e-3, # relative to the mean variance of the features
-)->np.ndarray: # `L (d, r)`, the metric is `L @ L.T`
+    X: np.ndarray,
+    U: np.ndarray,  # `(t, d)` centred rows, `(t, r)` factors
+    ridge: float = 1e-3,  # relative to the mean variance of the features
+) -> np.ndarray:  # `L (d, r)`, the metric is `L @ L.T`
     "The metric that reproduces the completed similarities, step 3."
-    G = X.T@X
-    return np.linalg.solve(G + ridge*max(np.trace(G)/len(G), 1e-12)*np.eye(len(G)), X.T@U)
+    G = X.T @ X
+    return np.linalg.solve(
+        G + ridge * max(np.trace(G) / len(G), 1e-12) * np.eye(len(G)), X.T @ U
+    )
 
 # %% ../../nbs/23_crowd_baselines.ipynb #5f2d5e4f
 class SemiCrowd(ConstrainedClusterer):
     "Filter the votes, complete the similarity matrix, learn a metric, run k-means in it (Yi et al. 2012)."
+
     method_name, side_information = "semicrowd", ("pairs",)
-    def __init__(self, n_clusters=8, *,
-        low=.25, high=.75, # shares of "same" at or beyond which a pair is clear
-        rank=None, # of the completed matrix; none: the number of clusters
-        mu=.1, # μ, weight of the trace norm
-        ridge=1e-3, # of the metric
-        n_init=10, # starts of k-means
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        low=0.25,
+        high=0.75,  # shares of "same" at or beyond which a pair is clear
+        rank=None,  # of the completed matrix; none: the number of clusters
+        mu=0.1,  # μ, weight of the trace norm
+        ridge=1e-3,  # of the metric
+        n_init=10,  # starts of k-means
         random_state=None,
     ):
-        self.n_clusters, self.low, self.high, self.rank, self.mu, self.ridge = n_clusters, low, high, rank, mu, ridge
+        self.n_clusters, self.low, self.high, self.rank, self.mu, self.ridge = (
+            n_clusters,
+            low,
+            high,
+            rank,
+            mu,
+            ridge,
+        )
         self.n_init, self.random_state = n_init, random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Learn a metric from the votes and cluster in it; with no clear pairs this is k-means."
         X, c = self._validate_fit(X, constraints, sample_id)
-        K, seed = self._check_n_clusters(len(X)), check_random_state(self.random_state).randint(2**31-1)
-        if not 0 <= self.low < self.high <= 1: raise ValueError(f"low={self.low}, high={self.high}: shares of 'same' below low count as different, above high as same; 0 ≤ low < high ≤ 1.")
+        K, seed = (
+            self._check_n_clusters(len(X)),
+            check_random_state(self.random_state).randint(2**31 - 1),
+        )
+        if not 0 <= self.low < self.high <= 1:
+            raise ValueError(
+                f"low={self.low}, high={self.high}: shares of 'same' below low count as different, above high as same; 0 ≤ low < high ≤ 1."
+            )
         a, b, value = filter_votes(count_votes(c), self.low, self.high)
-        if not len(a): return _plain(self, X, K, seed, c)
+        if not len(a):
+            return _plain(self, X, K, seed, c)
         rows, inv = np.unique(np.r_[a, b], return_inverse=True)
-        i, j = inv.ravel()[:len(a)], inv.ravel()[len(a):]
+        i, j = inv.ravel()[: len(a)], inv.ravel()[len(a) :]
         R = self.rank or max(K, 2)
-        first = .9*np.eye(R)[KMeans(min(R, len(rows)), n_init=3, random_state=seed).fit(X[rows]).labels_] + .1/R
-        self.factors_, hist = complete_similarity(i, j, value, len(rows), R, self.mu, start=first)
+        first = (
+            0.9
+            * np.eye(R)[
+                KMeans(min(R, len(rows)), n_init=3, random_state=seed).fit(X[rows]).labels_
+            ]
+            + 0.1 / R
+        )
+        self.factors_, hist = complete_similarity(
+            i, j, value, len(rows), R, self.mu, start=first
+        )
         self._mean, self.objective_history_, self.n_iter_ = X[rows].mean(0), hist, len(hist)
-        self._map = metric_map(X[rows] - self._mean, self.factors_ - self.factors_.mean(0), self.ridge)
-        km = KMeans(K, n_init=self.n_init, random_state=seed).fit((X - self._mean)@self._map)
+        self._map = metric_map(
+            X[rows] - self._mean, self.factors_ - self.factors_.mean(0), self.ridge
+        )
+        km = KMeans(K, n_init=self.n_init, random_state=seed).fit(
+            (X - self._mean) @ self._map
+        )
         used, self.labels_ = np.unique(km.labels_, return_inverse=True)
-        self._centres, self.n_clusters_, self.suspects_ = km.cluster_centers_[used], len(used), broken_answers(self.labels_, c)
+        self._centres, self.n_clusters_, self.suspects_ = (
+            km.cluster_centers_[used],
+            len(used),
+            broken_answers(self.labels_, c),
+        )
         return self
 
     def predict(self, X):
         "Nearest centre in the learned space."
         check_is_fitted(self)
-        return euclidean_distances((self._validate_X(X, reset=False) - self._mean)@self._map, self._centres).argmin(1)
+        return euclidean_distances(
+            (self._validate_X(X, reset=False) - self._mean) @ self._map, self._centres
+        ).argmin(1)

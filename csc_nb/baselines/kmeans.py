@@ -24,56 +24,72 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from ..constraints import Constraints
-from ..estimators import ConstrainedClusterer, broken_answers, cannot_clique, warn_cannot_clique
+from csc_nb.estimators import (
+    ConstrainedClusterer,
+    broken_answers,
+    cannot_clique,
+    warn_cannot_clique,
+)
 from ..graph import component_cannot, connected, csr_adjacency, ml_components
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #1384c16b
 class Walk(NamedTuple):
     "Points in the order of a walk, with their links."
-    point:np.ndarray # the points, in this order
-    ptr:np.ndarray # where the links of each begin
-    nbr:np.ndarray # the point at the other end
-    w:np.ndarray # its signed weight: + must, − cannot
-    edge:np.ndarray # the number of the link
+
+    point: np.ndarray  # the points, in this order
+    ptr: np.ndarray  # where the links of each begin
+    nbr: np.ndarray  # the point at the other end
+    w: np.ndarray  # its signed weight: + must, − cannot
+    edge: np.ndarray  # the number of the link
+
 
 class SignedLinks(NamedTuple):
     "Links of every point in compressed rows."
-    indptr:np.ndarray # `(n+1,)` where the links of point i begin
-    nbr:np.ndarray # the point at the other end
-    w:np.ndarray # its signed weight: + must, − cannot
-    edge:np.ndarray # the number of the link
-    a:np.ndarray # first end of every link
-    b:np.ndarray # second end
-    s:np.ndarray # signed weight of every link
-    mates:Walk # the points of must-link groups of two or more, one group after another
-    start:np.ndarray # where each group begins in `mates`
-    inside:np.ndarray # does the link at each place of `mates.nbr` stay in the group?
-    delta:np.ndarray = None # `(m, d)` difference of the two ends, for methods that use it often
+
+    indptr: np.ndarray  # `(n+1,)` where the links of point i begin
+    nbr: np.ndarray  # the point at the other end
+    w: np.ndarray  # its signed weight: + must, − cannot
+    edge: np.ndarray  # the number of the link
+    a: np.ndarray  # first end of every link
+    b: np.ndarray  # second end
+    s: np.ndarray  # signed weight of every link
+    mates: Walk  # the points of must-link groups of two or more, one group after another
+    start: np.ndarray  # where each group begins in `mates`
+    inside: np.ndarray  # does the link at each place of `mates.nbr` stay in the group?
+    delta: np.ndarray = (
+        None  # `(m, d)` difference of the two ends, for methods that use it often
+    )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #walk-code
 @njit(cache=True)
 def _walk(order, indptr, nbr, w, edge):
     ptr = np.zeros(len(order) + 1, np.int64)
-    for p in range(len(order)): ptr[p+1] = ptr[p] + indptr[order[p]+1] - indptr[order[p]]
+    for p in range(len(order)):
+        ptr[p + 1] = ptr[p] + indptr[order[p] + 1] - indptr[order[p]]
     at = np.empty(ptr[-1], np.int64)
     for p in range(len(order)):
-        for q in range(ptr[p], ptr[p+1]): at[q] = indptr[order[p]] + q - ptr[p]
+        for q in range(ptr[p], ptr[p + 1]):
+            at[q] = indptr[order[p]] + q - ptr[p]
     return Walk(order, ptr, nbr[at], w[at], edge[at])
 
-def walk(links, order): return _walk(order, links.indptr, links.nbr, links.w, links.edge)
+
+def walk(links, order):
+    return _walk(order, links.indptr, links.nbr, links.w, links.edge)
+
 
 def links_of(
-    n:int, # points
-    c, # resolved `Constraints`
-    w:float=1., # price of one link of weight 1
-)->SignedLinks:
+    n: int,  # points
+    c,  # resolved `Constraints`
+    w: float = 1.0,  # price of one link of weight 1
+) -> SignedLinks:
     "The answers as signed weighted links."
     said = c.value != 0
-    a, b, s = c.a[said], c.b[said], w*(c.value*c.weight)[said]
+    a, b, s = c.a[said], c.b[said], w * (c.value * c.weight)[said]
     indptr, nbr, edge = csr_adjacency(n, a, b)
     rows = indptr, nbr.astype(np.int32), s[edge], edge.astype(np.int32)
     group = ml_components(n, a[s > 0], b[s > 0])
-    member = np.argsort(group, kind="stable"); member = member[np.bincount(group)[group[member]] > 1]
+    member = np.argsort(group, kind="stable")
+    member = member[np.bincount(group)[group[member]] > 1]
     start = np.append(np.flatnonzero(np.diff(group[member], prepend=-1)), len(member))
     mates = _walk(member, *rows)
     return SignedLinks(*rows, a, b, s, mates, start, (group[a] == group[b])[mates.edge])
@@ -84,21 +100,25 @@ def fill_centres(X, C, K, rng):
     while len(C) < K:
         D = euclidean_distances(X, C, squared=True).min(1) if len(C) else np.ones(len(X))
         D = D if D.sum() > 0 else np.ones(len(X))
-        C = np.vstack([C, X[rng.choice(len(X), p=D/D.sum())]])
+        C = np.vstack([C, X[rng.choice(len(X), p=D / D.sum())]])
     return C
 
+
 def neighbourhood_start(
-    X:np.ndarray, # `(n, d)` points
-    must:np.ndarray, # `(m, 2)` must-links
-    K:int, # centres wanted
-    rng, # numpy RandomState
-)->np.ndarray: # `(K, d)` centres
+    X: np.ndarray,  # `(n, d)` points
+    must: np.ndarray,  # `(m, 2)` must-links
+    K: int,  # centres wanted
+    rng,  # numpy RandomState
+) -> np.ndarray:  # `(K, d)` centres
     "Means of must-link groups, completed by k-means++ (Basu et al. 2004)."
     group = ml_components(len(X), must)
     size = np.bincount(group)
     big = np.flatnonzero(size > 1)
-    mean = group_sums(X, group, len(size))[big]/size[big, None]
-    if len(big) > K: return kmeans_plusplus(mean, K, sample_weight=size[big].astype(float), random_state=rng)[0]
+    mean = group_sums(X, group, len(size))[big] / size[big, None]
+    if len(big) > K:
+        return kmeans_plusplus(
+            mean, K, sample_weight=size[big].astype(float), random_state=rng
+        )[0]
     return fill_centres(X, mean, K, rng)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #6bd4690c
@@ -106,14 +126,16 @@ def neighbourhood_start(
 def _sums(X, z, K):
     S = np.zeros((K, X.shape[1]))
     for i in range(len(X)):
-        for j in range(X.shape[1]): S[z[i], j] += X[i, j]
+        for j in range(X.shape[1]):
+            S[z[i], j] += X[i, j]
     return S
 
+
 def group_sums(
-    X:np.ndarray, # `(n, d)`
-    z:np.ndarray, # `(n,)` group of each row
-    K:int, # groups
-)->np.ndarray: # `(K, d)`
+    X: np.ndarray,  # `(n, d)`
+    z: np.ndarray,  # `(n,)` group of each row
+    K: int,  # groups
+) -> np.ndarray:  # `(K, d)`
     "Sum of the rows of each group."
     return _sums(np.ascontiguousarray(X), z, K)
 
@@ -122,68 +144,116 @@ def start_centres(X, must, K, init, t, rng):
     "Centres of restart `t`."
     if not isinstance(init, str):
         C = np.array(init, dtype=float)
-        if C.shape != (K, X.shape[1]): raise ValueError(f"init has shape {C.shape}, but {K} centres of {X.shape[1]} columns are needed.")
-        if not np.isfinite(C).all(): raise ValueError(f"init has {(~np.isfinite(C)).sum()} entries that are not finite numbers.")
+        if C.shape != (K, X.shape[1]):
+            raise ValueError(
+                f"init has shape {C.shape}, but {K} centres of {X.shape[1]} columns are needed."
+            )
+        if not np.isfinite(C).all():
+            raise ValueError(
+                f"init has {(~np.isfinite(C)).sum()} entries that are not finite numbers."
+            )
         return C
-    if init not in ("auto", "neighbourhoods", "k-means++"): raise ValueError(f"init={init!r} is not known: use 'auto', 'neighbourhoods', 'k-means++' or an array of centres.")
-    if init == "neighbourhoods" or init == "auto" and t % 2 == 0 and len(must): return neighbourhood_start(X, must, K, rng)
+    if init not in ("auto", "neighbourhoods", "k-means++"):
+        raise ValueError(
+            f"init={init!r} is not known: use 'auto', 'neighbourhoods', 'k-means++' or an array of centres."
+        )
+    if init == "neighbourhoods" or init == "auto" and t % 2 == 0 and len(must):
+        return neighbourhood_start(X, must, K, rng)
     return kmeans_plusplus(X, K, random_state=rng)[0]
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #90cc3b3a
 def mean_var(X):
     "Mean variance of a column, the unit of several parameters; 1 when all rows are equal."
     v = float(X.var(0).mean())
-    return v if v > 1e-24*float((X**2).mean()) else 1.                # rounding is no variance
+    return v if v > 1e-24 * float((X**2).mean()) else 1.0  # rounding is no variance
 
-def sq_dist(X, C): return euclidean_distances(X, C, squared=True)
+
+def sq_dist(X, C):
+    return euclidean_distances(X, C, squared=True)
+
 
 def update_centres(
-    X:np.ndarray, # `(n, d)` points
-    z:np.ndarray, # `(n,)` clusters
-    C:np.ndarray, # `(K, d)` centres so far
-)->np.ndarray: # `(K, d)`
+    X: np.ndarray,  # `(n, d)` points
+    z: np.ndarray,  # `(n,)` clusters
+    C: np.ndarray,  # `(K, d)` centres so far
+) -> np.ndarray:  # `(K, d)`
     "Means of the clusters; an empty one goes to the worst-served point."
     size = np.bincount(z, minlength=len(C))
-    new = group_sums(X, z, len(C))/np.maximum(size, 1)[:, None]
-    for k in np.flatnonzero(size == 0): new[k] = X[((X - new[z])**2).sum(1).argmax()]
+    new = group_sums(X, z, len(C)) / np.maximum(size, 1)[:, None]
+    for k in np.flatnonzero(size == 0):
+        new[k] = X[((X - new[z]) ** 2).sum(1).argmax()]
     return new
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #kmeans-run
 class KMeansRun(NamedTuple):
     "What one run from one start gives."
-    z:np.ndarray # `(n,)` clusters
-    C:np.ndarray # `(K, d)` centres
-    history:list # objective after each iteration
-    extra:dict = {} # what the method adds, one entry per cluster or shared
+
+    z: np.ndarray  # `(n,)` clusters
+    C: np.ndarray  # `(K, d)` centres
+    history: list  # objective after each iteration
+    extra: dict = {}  # what the method adds, one entry per cluster or shared
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #cf0d2301
 class LinkedKMeans(ConstrainedClusterer):
     "Restarts, numbering, prediction; methods fill in `_prepare` and `_run`."
-    _whole = ("n_init", "max_iter", "patience", "max_backtrack", "exact_limit") # parameters that count something
-    _random_order = False # does a run from given centres depend on a random order of the points?
-    def _prepare(self, X, c, K): return links_of(len(X), c)
+
+    _whole = (
+        "n_init",
+        "max_iter",
+        "patience",
+        "max_backtrack",
+        "exact_limit",
+    )  # parameters that count something
+    _random_order = (
+        False  # does a run from given centres depend on a random order of the points?
+    )
+
+    def _prepare(self, X, c, K):
+        return links_of(len(X), c)
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Cluster the rows of `X`, heeding `constraints`."
         for name, v in self.get_params(deep=False).items():
-            if name in self._whole and (not isinstance(v, (int, np.integer)) or v < 1): raise ValueError(f"{name}={v!r} must be a whole number of at least 1.")
+            if name in self._whole and (not isinstance(v, (int, np.integer)) or v < 1):
+                raise ValueError(f"{name}={v!r} must be a whole number of at least 1.")
         X, c = self._validate_fit(X, constraints, sample_id)
-        K, rng, mean = self._check_n_clusters(len(X)), check_random_state(self.random_state), X.mean(0)
+        K, rng, mean = (
+            self._check_n_clusters(len(X)),
+            check_random_state(self.random_state),
+            X.mean(0),
+        )
         X = np.ascontiguousarray(X - mean)
         problem = self._prepare(X, c, K)
-        init = self.init if isinstance(self.init, str) else np.asarray(self.init, float) - mean
+        init = (
+            self.init if isinstance(self.init, str) else np.asarray(self.init, float) - mean
+        )
         n_init = self.n_init if isinstance(self.init, str) or self._random_order else 1
-        runs = (self._run(X, problem, start_centres(X, c.must, K, init, t, rng), rng) for t in range(n_init))
+        runs = (
+            self._run(X, problem, start_centres(X, c.must, K, init, t, rng), rng)
+            for t in range(n_init)
+        )
         best = min(runs, key=lambda r: r.history[-1])
         return self._keep(best, c, mean)
 
     def _keep(self, run, c, mean):
         used, self.labels_ = np.unique(run.z, return_inverse=True)
         self.cluster_centers_, self.n_clusters_ = run.C[used] + mean, len(used)
-        self.objective_history_, self.n_iter_ = list(map(float, run.history)), len(run.history)
+        self.objective_history_, self.n_iter_ = (
+            list(map(float, run.history)),
+            len(run.history),
+        )
         self.suspects_ = broken_answers(self.labels_, c)
-        for name, v in run.extra.items(): setattr(self, name, v[used] if isinstance(v, np.ndarray) and len(v) == len(run.C) else v)
-        if self.n_iter_ >= self.max_iter: warnings.warn(f"{type(self).__name__} stopped at max_iter={self.max_iter} before it settled; raise max_iter.", ConvergenceWarning)
+        for name, v in run.extra.items():
+            setattr(
+                self,
+                name,
+                v[used] if isinstance(v, np.ndarray) and len(v) == len(run.C) else v,
+            )
+        if self.n_iter_ >= self.max_iter:
+            warnings.warn(
+                f"{type(self).__name__} stopped at max_iter={self.max_iter} before it settled; raise max_iter.",
+                ConvergenceWarning,
+            )
         return self
 
     def predict(self, X):
@@ -196,15 +266,19 @@ class LinkedKMeans(ConstrainedClusterer):
 def _mark(indptr, nbr, z, used, left, heap, b, k, step):
     "Give (step=1) or take back (−1) cluster `k` of block `b`; False when a neighbour has none left."
     ok = True
-    for h in range(indptr[b], indptr[b+1]):
+    for h in range(indptr[b], indptr[b + 1]):
         v = nbr[h]
         used[v, k] += step
-        if step > 0 and used[v, k] == 1: left[v] -= 1
-        elif step < 0 and used[v, k] == 0: left[v] += 1
-        else: continue
+        if step > 0 and used[v, k] == 1:
+            left[v] -= 1
+        elif step < 0 and used[v, k] == 0:
+            left[v] += 1
+        else:
+            continue
         if z[v] < 0:
-            heapq.heappush(heap, (left[v], indptr[v] - indptr[v+1], v))
-            if left[v] == 0: ok = False
+            heapq.heappush(heap, (left[v], indptr[v] - indptr[v + 1], v))
+            if left[v] == 0:
+                ok = False
     return ok
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #71e523be
@@ -212,20 +286,34 @@ def _mark(indptr, nbr, z, used, left, heap, b, k, step):
 def _colour_search(cost, indptr, nbr, budget):
     "Feasible clusters of all blocks, near ones first. Status 0 found, 1 infeasible (proved), 2 budget spent."
     B, K = cost.shape
-    z, used, left = np.full(B, -1, np.int64), np.zeros((B, K), np.int64), np.full(B, K, np.int64)
-    stack, root, tried = np.empty(B, np.int64), np.zeros(B, np.bool_), np.zeros((B, K), np.bool_)
-    heap = [(K, indptr[b] - indptr[b+1], b) for b in range(B)]
+    z, used, left = (
+        np.full(B, -1, np.int64),
+        np.zeros((B, K), np.int64),
+        np.full(B, K, np.int64),
+    )
+    stack, root, tried = (
+        np.empty(B, np.int64),
+        np.zeros(B, np.bool_),
+        np.zeros((B, K), np.bool_),
+    )
+    heap = [(K, indptr[b] - indptr[b + 1], b) for b in range(B)]
     heapq.heapify(heap)
     depth, steps = 0, 0
     while depth < B:
         l, _, b = heapq.heappop(heap)
-        while z[b] >= 0 or left[b] != l: l, _, b = heapq.heappop(heap)
+        while z[b] >= 0 or left[b] != l:
+            l, _, b = heapq.heappop(heap)
         stack[depth], root[depth], tried[b] = b, l == K, False
-        while True:                                                # find a cluster for stack[depth]
+        while True:  # find a cluster for stack[depth]
             b = stack[depth]
             k = -1
             for j in range(K):
-                if used[b, j] == 0 and not tried[b, j] and (k < 0 or cost[b, j] < cost[b, k]): k = j
+                if (
+                    used[b, j] == 0
+                    and not tried[b, j]
+                    and (k < 0 or cost[b, j] < cost[b, k])
+                ):
+                    k = j
             if k >= 0:
                 tried[b, k], z[b] = True, k
                 if _mark(indptr, nbr, z, used, left, heap, b, k, 1):
@@ -233,17 +321,21 @@ def _colour_search(cost, indptr, nbr, budget):
                     break
                 _mark(indptr, nbr, z, used, left, heap, b, k, -1)
                 z[b] = -1
-                if root[depth]: return z, 1, b
-            else:                                                  # dead end: take back the one before
-                heapq.heappush(heap, (left[b], indptr[b] - indptr[b+1], b))
+                if root[depth]:
+                    return z, 1, b
+            else:  # dead end: take back the one before
+                heapq.heappush(heap, (left[b], indptr[b] - indptr[b + 1], b))
                 steps += 1
-                if root[depth]: return z, 1, b
-                if steps > budget: return z, 2, b
+                if root[depth]:
+                    return z, 1, b
+                if steps > budget:
+                    return z, 2, b
                 depth -= 1
                 b = stack[depth]
                 _mark(indptr, nbr, z, used, left, heap, b, z[b], -1)
                 z[b] = -1
-                if root[depth]: return z, 1, b
+                if root[depth]:
+                    return z, 1, b
     return z, 0, -1
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #ccfbeaea
@@ -254,12 +346,19 @@ def _block_moves(cost, indptr, nbr, z, order):
     broken = np.empty(K, np.int64)
     for b in order:
         broken[:] = 0
-        for h in range(indptr[b], indptr[b+1]):
-            if z[nbr[h]] >= 0: broken[z[nbr[h]]] += 1
+        for h in range(indptr[b], indptr[b + 1]):
+            if z[nbr[h]] >= 0:
+                broken[z[nbr[h]]] += 1
         best = max(z[b], 0)
         for k in range(K):
-            if broken[k] < broken[best] or broken[k] == broken[best] and cost[b, k] < cost[b, best]: best = k
-        if best != z[b]: moved += 1
+            if (
+                broken[k] < broken[best]
+                or broken[k] == broken[best]
+                and cost[b, k] < cost[b, best]
+            ):
+                best = k
+        if best != z[b]:
+            moved += 1
         z[b] = best
     return moved
 
@@ -272,97 +371,146 @@ def _swaps(cost, indptr, nbr, z, order, cap):
     for b in order:
         for k in range(K):
             p = z[b]
-            if k == p or indptr[b] == indptr[b+1]: continue
+            if k == p or indptr[b] == indptr[b + 1]:
+                continue
             mark += 1
-            chain[0], seen[b], head, tail, gain = b, mark, 0, 1, 0.
+            chain[0], seen[b], head, tail, gain = b, mark, 0, 1, 0.0
             while head < tail and tail <= cap:
                 u = chain[head]
                 head += 1
                 gain += cost[u, z[u]] - cost[u, p + k - z[u]]
-                for h in range(indptr[u], indptr[u+1]):
+                for h in range(indptr[u], indptr[u + 1]):
                     v = nbr[h]
-                    if seen[v] != mark and (z[v] == p or z[v] == k): chain[tail], seen[v], tail = v, mark, tail + 1
-            if head == tail and gain > 1e-12*abs(cost[b, p]):
+                    if seen[v] != mark and (z[v] == p or z[v] == k):
+                        chain[tail], seen[v], tail = v, mark, tail + 1
+            if head == tail and gain > 1e-12 * abs(cost[b, p]):
                 moved += 1
-                for t in range(tail): z[chain[t]] = p + k - z[chain[t]]
+                for t in range(tail):
+                    z[chain[t]] = p + k - z[chain[t]]
     return moved
+
 
 def settle(cost, indptr, nbr, z, order, sweeps=50):
     "Block moves and swaps until nothing moves."
     for _ in range(sweeps):
-        if _block_moves(cost, indptr, nbr, z, order): continue
-        if not _swaps(cost, indptr, nbr, z, order, max(20, 2_000_000//len(z))): break
+        if _block_moves(cost, indptr, nbr, z, order):
+            continue
+        if not _swaps(cost, indptr, nbr, z, order, max(20, 2_000_000 // len(z))):
+            break
     return z
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #f248ac84
 class LinkBlocks(NamedTuple):
     "Must-link groups and the cannot-links between them."
-    block:np.ndarray # `(n,)` group of each point
-    size:np.ndarray # `(B,)` points in it
-    mean:np.ndarray # `(B, d)` its mean
-    indptr:np.ndarray # cannot-links between groups, compressed rows
-    nbr:np.ndarray # the group at the other end
-    inside:float # (1) that no labeling can avoid: scatter within groups
+
+    block: np.ndarray  # `(n,)` group of each point
+    size: np.ndarray  # `(B,)` points in it
+    mean: np.ndarray  # `(B, d)` its mean
+    indptr: np.ndarray  # cannot-links between groups, compressed rows
+    nbr: np.ndarray  # the group at the other end
+    inside: float  # (1) that no labeling can avoid: scatter within groups
+
 
 def make_blocks(
-    X:np.ndarray, # `(n, d)`
-    must:np.ndarray, # `(m, 2)` must-links
-    cannot:np.ndarray, # `(m', 2)` cannot-links
-)->LinkBlocks:
+    X: np.ndarray,  # `(n, d)`
+    must: np.ndarray,  # `(m, 2)` must-links
+    cannot: np.ndarray,  # `(m', 2)` cannot-links
+) -> LinkBlocks:
     "Contract must-links, eq. (2)."
     block = ml_components(len(X), must)
     size = np.bincount(block)
-    mean = group_sums(X, block, len(size))/size[:, None]
+    mean = group_sums(X, block, len(size)) / size[:, None]
     indptr, nbr, _ = csr_adjacency(len(size), component_cannot(block, cannot)[0])
-    return LinkBlocks(block, size, mean, indptr, nbr, float(((X - mean[block])**2).sum()))
+    return LinkBlocks(block, size, mean, indptr, nbr, float(((X - mean[block]) ** 2).sum()))
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #2da38e23
 def explain_infeasible(bl, K, status, b, max_backtrack):
     "Why no labeling keeps all cannot-links."
     rows = lambda g: np.flatnonzero(bl.block == g)[:3].tolist()
-    edges = np.column_stack([np.repeat(np.arange(len(bl.size)), np.diff(bl.indptr)), bl.nbr])
-    clique = cannot_clique(len(bl.size), edges[edges[:, 0] < edges[:, 1]]) if len(edges) < 400_000 else []
+    edges = np.column_stack(
+        [np.repeat(np.arange(len(bl.size)), np.diff(bl.indptr)), bl.nbr]
+    )
+    clique = (
+        cannot_clique(len(bl.size), edges[edges[:, 0] < edges[:, 1]])
+        if len(edges) < 400_000
+        else []
+    )
     if len(clique) > K:
         ends = [int(np.flatnonzero(bl.block == g)[0]) for g in clique]
-        return (f"{len(clique)} groups of rows are pairwise cannot-linked (one row of each: {ends[:8]}) but n_clusters={K}. "
-                f"Raise n_clusters to {len(clique)}, drop cannot-links among them, or use on_conflict='relax' or a soft method such as PCKMeans.")
-    how = "no labeling keeps them all (proved)" if status == 1 else f"none was found in max_backtrack={max_backtrack} steps"
-    return (f"The cannot-links do not fit n_clusters={K}: {how}. The search failed at the group of row(s) {rows(b)}, which is cannot-linked to "
-            f"{bl.indptr[b+1]-bl.indptr[b]} other groups. Raise n_clusters{'' if status == 1 else ' or max_backtrack'}, drop links, or use on_conflict='relax' or a soft method such as PCKMeans.")
+        return (
+            f"{len(clique)} groups of rows are pairwise cannot-linked (one row of each: {ends[:8]}) but n_clusters={K}. "
+            f"Raise n_clusters to {len(clique)}, drop cannot-links among them, or use on_conflict='relax' or a soft method such as PCKMeans."
+        )
+    how = (
+        "no labeling keeps them all (proved)"
+        if status == 1
+        else f"none was found in max_backtrack={max_backtrack} steps"
+    )
+    return (
+        f"The cannot-links do not fit n_clusters={K}: {how}. The search failed at the group of row(s) {rows(b)}, which is cannot-linked to "
+        f"{bl.indptr[b + 1] - bl.indptr[b]} other groups. Raise n_clusters{'' if status == 1 else ' or max_backtrack'}, drop links, or use on_conflict='relax' or a soft method such as PCKMeans."
+    )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #cop-assign
-def broken_cannots(bl, z): return int((np.repeat(z, np.diff(bl.indptr)) == z[bl.nbr]).sum()//2)
+def broken_cannots(bl, z):
+    return int((np.repeat(z, np.diff(bl.indptr)) == z[bl.nbr]).sum() // 2)
+
 
 def cop_assign(
-    bl:LinkBlocks, # the blocks
-    C:np.ndarray, # `(K, d)` centres
-    z:np.ndarray, # `(B,)` present clusters of the blocks, or None
-    rng, # numpy RandomState
-    on_conflict:str="raise", # or "relax"
-    max_backtrack:int=10_000,
-)->np.ndarray: # `(B,)`
+    bl: LinkBlocks,  # the blocks
+    C: np.ndarray,  # `(K, d)` centres
+    z: np.ndarray,  # `(B,)` present clusters of the blocks, or None
+    rng,  # numpy RandomState
+    on_conflict: str = "raise",  # or "relax"
+    max_backtrack: int = 10_000,
+) -> np.ndarray:  # `(B,)`
     "Cheap clusters for all blocks: a fresh search and the present ones, both improved; the better."
-    cost = bl.size[:, None]*sq_dist(bl.mean, C)
+    cost = bl.size[:, None] * sq_dist(bl.mean, C)
     fresh, status, b = _colour_search(cost, bl.indptr, bl.nbr, max_backtrack)
-    if status and on_conflict == "raise": raise ValueError(explain_infeasible(bl, len(C), status, b, max_backtrack))
-    if status: fresh = np.full(len(cost), -1)
-    order = rng.permutation(len(cost)); order = order[np.argsort(-np.diff(bl.indptr)[order], kind="stable")]
-    found = [settle(cost, bl.indptr, bl.nbr, v.copy(), order) for v in ([fresh] if z is None else [z, fresh])]
-    return min(found, key=lambda v: (broken_cannots(bl, v), cost[np.arange(len(v)), v].sum()))
+    if status and on_conflict == "raise":
+        raise ValueError(explain_infeasible(bl, len(C), status, b, max_backtrack))
+    if status:
+        fresh = np.full(len(cost), -1)
+    order = rng.permutation(len(cost))
+    order = order[np.argsort(-np.diff(bl.indptr)[order], kind="stable")]
+    found = [
+        settle(cost, bl.indptr, bl.nbr, v.copy(), order)
+        for v in ([fresh] if z is None else [z, fresh])
+    ]
+    return min(
+        found, key=lambda v: (broken_cannots(bl, v), cost[np.arange(len(v)), v].sum())
+    )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #b84a6f4c
 class COPKMeans(LinkedKMeans):
     "k-means that keeps every link (Wagstaff et al. 2001), with backtracking; contradictions raise."
+
     method_name, in_demo, _random_order = "cop-kmeans", True, True
-    def __init__(self, n_clusters=8, *,
-        init="auto", # "auto", "neighbourhoods", "k-means++" or centres
-        n_init=10, # restarts
-        max_iter=300, tol=1e-9,
-        on_conflict="raise", # or "relax": must-links win, and as few cannot-links as found possible are broken
-        max_backtrack=10_000, # steps back before the search gives up
-        random_state=None):
-        self.n_clusters, self.init, self.n_init, self.max_iter, self.tol = n_clusters, init, n_init, max_iter, tol
-        self.on_conflict, self.max_backtrack, self.random_state = on_conflict, max_backtrack, random_state
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        init="auto",  # "auto", "neighbourhoods", "k-means++" or centres
+        n_init=10,  # restarts
+        max_iter=300,
+        tol=1e-9,
+        on_conflict="raise",  # or "relax": must-links win, and as few cannot-links as found possible are broken
+        max_backtrack=10_000,  # steps back before the search gives up
+        random_state=None,
+    ):
+        self.n_clusters, self.init, self.n_init, self.max_iter, self.tol = (
+            n_clusters,
+            init,
+            n_init,
+            max_iter,
+            tol,
+        )
+        self.on_conflict, self.max_backtrack, self.random_state = (
+            on_conflict,
+            max_backtrack,
+            random_state,
+        )
 
     @classmethod
     def for_comparison(cls, n_clusters, random_state=None):
@@ -370,8 +518,12 @@ class COPKMeans(LinkedKMeans):
         return cls(n_clusters, random_state=random_state, on_conflict="relax")
 
     def _prepare(self, X, c, K):
-        if self.on_conflict not in ("raise", "relax"): raise ValueError(f"on_conflict={self.on_conflict!r} is not known: use 'raise' or 'relax'.")
-        if self.on_conflict == "raise": c.resolve("raise")
+        if self.on_conflict not in ("raise", "relax"):
+            raise ValueError(
+                f"on_conflict={self.on_conflict!r} is not known: use 'raise' or 'relax'."
+            )
+        if self.on_conflict == "raise":
+            c.resolve("raise")
         return make_blocks(X, c.must, c.cannot)
 
     def _run(self, X, bl, C, rng):
@@ -379,8 +531,9 @@ class COPKMeans(LinkedKMeans):
         for _ in range(self.max_iter):
             z = cop_assign(bl, C, z, rng, self.on_conflict, self.max_backtrack)
             C = update_centres(X, z[bl.block], C)
-            history.append(bl.inside + (bl.size*((bl.mean - C[z])**2).sum(1)).sum())
-            if len(history) > 1 and history[-2] - history[-1] <= self.tol*history[-1]: break
+            history.append(bl.inside + (bl.size * ((bl.mean - C[z]) ** 2).sum(1)).sum())
+            if len(history) > 1 and history[-2] - history[-1] <= self.tol * history[-1]:
+                break
         return KMeansRun(z[bl.block], C, history)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #235392ca
@@ -390,11 +543,15 @@ def _move(i, price, z, nbr, lo, hi, stale):
     best = max(z[i], 0)
     stale[i] &= 2
     for k in range(len(price)):
-        if price[k] < price[best] - 1e-12*abs(price[best]): best = k
-    if best == z[i]: return 0
+        if price[k] < price[best] - 1e-12 * abs(price[best]):
+            best = k
+    if best == z[i]:
+        return 0
     z[i] = best
-    for h in range(lo, hi): stale[nbr[h]] = 3
+    for h in range(lo, hi):
+        stale[nbr[h]] = 3
     return 1
+
 
 @njit(cache=True)
 def _icm(cost, ptr, nbr, w, z, point, stale):
@@ -402,12 +559,16 @@ def _icm(cost, ptr, nbr, w, z, point, stale):
     K, moved = cost.shape[1], 0
     price = np.empty(K)
     for p in range(len(point)):
-        if not stale[point[p]] & 1: continue
-        for k in range(K): price[k] = cost[p, k]
-        for h in range(ptr[p], ptr[p+1]):
-            if z[nbr[h]] >= 0: price[z[nbr[h]]] -= w[h]
-        moved += _move(point[p], price, z, nbr, ptr[p], ptr[p+1], stale)
+        if not stale[point[p]] & 1:
+            continue
+        for k in range(K):
+            price[k] = cost[p, k]
+        for h in range(ptr[p], ptr[p + 1]):
+            if z[nbr[h]] >= 0:
+                price[z[nbr[h]]] -= w[h]
+        moved += _move(point[p], price, z, nbr, ptr[p], ptr[p + 1], stale)
     return moved
+
 
 def link_fines(links, z):
     "The last two sums of (3)."
@@ -418,20 +579,28 @@ def link_fines(links, z):
 @njit(cache=True)
 def _group_price(lo, hi, cost, ptr, nbr, w, inside, link, far, z, point, price):
     "Price of every cluster for the group at `lo:hi`; returns what it costs where it is."
-    price[:], now = 0., 0.
+    price[:], now = 0.0, 0.0
     for p in range(lo, hi):
         own = z[point[p]]
         now += cost[p, own]
-        for k in range(len(price)): price[k] += cost[p, k]
-        for h in range(ptr[p], ptr[p+1]):
-            l, v = z[nbr[h]], abs(w[h])*(.5 if inside[h] else 1.)              # links inside are met from both ends
-            if w[h] > 0:                                                       # always inside: kept by any common cluster
-                if own != l: now += v*(link[h, own] + link[h, l])/2
+        for k in range(len(price)):
+            price[k] += cost[p, k]
+        for h in range(ptr[p], ptr[p + 1]):
+            l, v = (
+                z[nbr[h]],
+                abs(w[h]) * (0.5 if inside[h] else 1.0),
+            )  # links inside are met from both ends
+            if w[h] > 0:  # always inside: kept by any common cluster
+                if own != l:
+                    now += v * (link[h, own] + link[h, l]) / 2
                 continue
-            if own == l: now += v*(far[l] - link[h, l])
+            if own == l:
+                now += v * (far[l] - link[h, l])
             for k in range(len(price)):
-                if inside[h] or k == l: price[k] += v*(far[k] - link[h, k])
+                if inside[h] or k == l:
+                    price[k] += v * (far[k] - link[h, k])
     return now
+
 
 @njit(cache=True)
 def _group_moves(cost, ptr, nbr, w, inside, link, far, z, point, start, stale):
@@ -439,17 +608,24 @@ def _group_moves(cost, ptr, nbr, w, inside, link, far, z, point, start, stale):
     price, moved = np.empty(cost.shape[1]), 0
     for t in range(len(start) - 1):
         fresh = True
-        for p in range(start[t], start[t+1]):
-            if stale[point[p]] & 2: fresh, stale[point[p]] = False, stale[point[p]] & 1
-        if fresh: continue
-        now = _group_price(start[t], start[t+1], cost, ptr, nbr, w, inside, link, far, z, point, price)
+        for p in range(start[t], start[t + 1]):
+            if stale[point[p]] & 2:
+                fresh, stale[point[p]] = False, stale[point[p]] & 1
+        if fresh:
+            continue
+        now = _group_price(
+            start[t], start[t + 1], cost, ptr, nbr, w, inside, link, far, z, point, price
+        )
         best = price.argmin()
-        if price[best] >= now - 1e-9*abs(now): continue
+        if price[best] >= now - 1e-9 * abs(now):
+            continue
         moved += 1
-        for p in range(start[t], start[t+1]):
-            if z[point[p]] == best: continue
+        for p in range(start[t], start[t + 1]):
+            if z[point[p]] == best:
+                continue
             z[point[p]], stale[point[p]] = best, 3
-            for h in range(ptr[p], ptr[p+1]): stale[nbr[h]] = 3
+            for h in range(ptr[p], ptr[p + 1]):
+                stale[nbr[h]] = 3
     return moved
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #settle-points
@@ -458,16 +634,29 @@ def settle_points(sweep, group_sweep, z):
     z, stale = z.copy(), np.full(len(z), 3, np.uint8)
     for _ in range(20):
         for _ in range(20):
-            if not sweep(z, stale): break
-        if not group_sweep(z, stale): break
+            if not sweep(z, stale):
+                break
+        if not group_sweep(z, stale):
+            break
     return z
+
 
 def pck_assign(cost, links, order, starts):
     "The labels with the lowest (3) that moves of points and groups reach from the `starts`, centres fixed."
-    W, G, here, there = walk(links, order), links.mates, cost[order], cost[links.mates.point]
-    one, two = np.broadcast_to(1., (len(G.nbr), cost.shape[1])), np.full(cost.shape[1], 2.)
+    W, G, here, there = (
+        walk(links, order),
+        links.mates,
+        cost[order],
+        cost[links.mates.point],
+    )
+    one, two = (
+        np.broadcast_to(1.0, (len(G.nbr), cost.shape[1])),
+        np.full(cost.shape[1], 2.0),
+    )
     sweep = lambda z, stale: _icm(here, W.ptr, W.nbr, W.w, z, W.point, stale)
-    group_sweep = lambda z, stale: _group_moves(there, G.ptr, G.nbr, G.w, links.inside, one, two, z, G.point, links.start, stale)
+    group_sweep = lambda z, stale: _group_moves(
+        there, G.ptr, G.nbr, G.w, links.inside, one, two, z, G.point, links.start, stale
+    )
     found = [settle_points(sweep, group_sweep, z) for z in starts]
     return min(found, key=lambda v: cost[np.arange(len(v)), v].sum() + link_fines(links, v))
 
@@ -477,24 +666,48 @@ def pck_warmup(X, links, C, rng, rounds=100, patience=10):
     best, kept, since = np.inf, C, 0
     for _ in range(rounds):
         z, W = np.full(len(X), -1), walk(links, rng.permutation(len(X)))
-        _icm(.5*sq_dist(X, C)[W.point], W.ptr, W.nbr, W.w, z, W.point, np.full(len(X), 3, np.uint8))
+        _icm(
+            0.5 * sq_dist(X, C)[W.point],
+            W.ptr,
+            W.nbr,
+            W.w,
+            z,
+            W.point,
+            np.full(len(X), 3, np.uint8),
+        )
         C = update_centres(X, z, C)
-        J, since = .5*((X - C[z])**2).sum() + link_fines(links, z), since + 1
-        if J < best - 1e-9*abs(J): best, kept, since = J, C, 0
-        if since == patience: break
+        J, since = 0.5 * ((X - C[z]) ** 2).sum() + link_fines(links, z), since + 1
+        if J < best - 1e-9 * abs(J):
+            best, kept, since = J, C, 0
+        if since == patience:
+            break
     return kept
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #b2f8c921
 class PCKMeans(LinkedKMeans):
     "k-means with a fine for every broken link, eq. (3) (Basu et al. 2004)."
+
     method_name, _random_order = "pck-means", True
-    def __init__(self, n_clusters=8, *,
-        w="auto", # price of breaking a link of weight 1; "auto": the mean variance of a column
-        init="auto", # "auto", "neighbourhoods", "k-means++" or centres
-        n_init=10, # restarts
-        patience=3, # iterations without gain before a run stops; each tries a new order of the points
-        max_iter=300, tol=1e-9, random_state=None):
-        self.n_clusters, self.w, self.init, self.n_init, self.patience = n_clusters, w, init, n_init, patience
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        w="auto",  # price of breaking a link of weight 1; "auto": the mean variance of a column
+        init="auto",  # "auto", "neighbourhoods", "k-means++" or centres
+        n_init=10,  # restarts
+        patience=3,  # iterations without gain before a run stops; each tries a new order of the points
+        max_iter=300,
+        tol=1e-9,
+        random_state=None,
+    ):
+        self.n_clusters, self.w, self.init, self.n_init, self.patience = (
+            n_clusters,
+            w,
+            init,
+            n_init,
+            patience,
+        )
         self.max_iter, self.tol, self.random_state = max_iter, tol, random_state
 
     def _prepare(self, X, c, K):
@@ -504,108 +717,144 @@ class PCKMeans(LinkedKMeans):
 
     def _run(self, X, links, C, rng):
         z, history, still = None, [], 0
-        if rng.rand() < .5: C = pck_warmup(X, links, C, rng)
+        if rng.rand() < 0.5:
+            C = pck_warmup(X, links, C, rng)
         while len(history) < self.max_iter and still < self.patience:
             starts = [np.full(len(X), -1)] + ([] if z is None else [z])
-            z = pck_assign(.5*sq_dist(X, C), links, rng.permutation(len(X)), starts)
+            z = pck_assign(0.5 * sq_dist(X, C), links, rng.permutation(len(X)), starts)
             C = update_centres(X, z, C)
-            history.append(.5*((X - C[z])**2).sum() + link_fines(links, z))
-            still = still + 1 if len(history) > 1 and history[-2] - history[-1] <= self.tol*abs(history[-1]) else 0
+            history.append(0.5 * ((X - C[z]) ** 2).sum() + link_fines(links, z))
+            still = (
+                still + 1
+                if len(history) > 1
+                and history[-2] - history[-1] <= self.tol * abs(history[-1])
+                else 0
+            )
         return KMeansRun(z, C, history)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #932d3a17
 def link_price(X, w):
     "A number as it is; 'auto': the mean variance of a column, which is the papers' w = 1 on standardised data."
-    if isinstance(w, str) and w == "auto": return float(X.var(0).mean())
-    if not np.isscalar(w) or isinstance(w, str) or not np.isfinite(w) or w < 0: raise ValueError(f"w={w!r}: the price of a broken link must be 'auto' or a number of at least 0.")
+    if isinstance(w, str) and w == "auto":
+        return float(X.var(0).mean())
+    if not np.isscalar(w) or isinstance(w, str) or not np.isfinite(w) or w < 0:
+        raise ValueError(
+            f"w={w!r}: the price of a broken link must be 'auto' or a number of at least 0."
+        )
     return float(w)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #97e90303
 @njit(cache=True)
 def _gap(Y, i, j):
-    s = 0.
-    for t in range(Y.shape[1]): s += (Y[i, t] - Y[j, t])**2
+    s = 0.0
+    for t in range(Y.shape[1]):
+        s += (Y[i, t] - Y[j, t]) ** 2
     return s
+
 
 @njit(cache=True)
 def _hop(Y, j):
     "From row `j` to the farthest row, until it stays: i, j, squared distance, comparisons."
-    i, best, count = j, 0., 0
+    i, best, count = j, 0.0, 0
     for _ in range(10):
         far, top = j, best
         for v in range(len(Y)):
             g = _gap(Y, j, v)
-            if g > top: far, top = v, g
+            if g > top:
+                far, top = v, g
         count += len(Y)
-        if top <= best: break
+        if top <= best:
+            break
         i, j, best = j, far, top
     return i, j, best, count
+
 
 @njit(cache=True)
 def _compare(Y, r, order, i, j, best, count, budget):
     "Pairs of the rows `order`, by falling `r`, as long as `r` lets them beat `best`."
     for s in range(len(order)):
-        if r[order[s]] + r[order[0]] <= np.sqrt(best) or count > budget: break
+        if r[order[s]] + r[order[0]] <= np.sqrt(best) or count > budget:
+            break
         for t in range(s):
-            if r[order[s]] + r[order[t]] <= np.sqrt(best) or count > budget: break
+            if r[order[s]] + r[order[t]] <= np.sqrt(best) or count > budget:
+                break
             g = _gap(Y, order[s], order[t])
             count += 1
-            if g > best: i, j, best = order[s], order[t], g
+            if g > best:
+                i, j, best = order[s], order[t], g
     return i, j, best, count
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #farthest-code
 def farthest_pair(
-    Y:np.ndarray, # `(n, d)` points
-    budget:int=None, # most comparisons, default 20 per point and at least 100 000
-)->tuple: # i, j, squared distance, comparisons made
+    Y: np.ndarray,  # `(n, d)` points
+    budget: int = None,  # most comparisons, default 20 per point and at least 100 000
+) -> tuple:  # i, j, squared distance, comparisons made
     "The diameter of a set of points, by pruned search."
     Y, R = np.ascontiguousarray(Y), Y - Y.mean(0)
     r = np.sqrt(np.einsum("ij,ij->i", R, R))
     found = _hop(Y, r.argmax())
-    left = np.flatnonzero(r + r.max() > np.sqrt(found[2]))            # no other point is in a longer pair
-    return _compare(Y, r, left[np.argsort(-r[left], kind="stable")], *found, max(20*len(Y), 100_000) if budget is None else budget)
+    left = np.flatnonzero(
+        r + r.max() > np.sqrt(found[2])
+    )  # no other point is in a longer pair
+    return _compare(
+        Y,
+        r,
+        left[np.argsort(-r[left], kind="stable")],
+        *found,
+        max(20 * len(Y), 100_000) if budget is None else budget,
+    )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #665096dd
 class Metric(NamedTuple):
     "One metric per cluster and what follows from it."
-    L:np.ndarray # `(K, d, d)` factors, A = L Lᵀ
-    logdet:np.ndarray # `(K,)` log det A
-    trace:np.ndarray # `(K,)` tr A
-    link:np.ndarray # `(m, K)` squared length of every link under every metric
-    far:np.ndarray # `(K,)` squared diameter of the data
-    pair:np.ndarray # `(K, 2)` the farthest pair
 
-def gaps(X, links): return X[links.a] - X[links.b] if links.delta is None else links.delta
+    L: np.ndarray  # `(K, d, d)` factors, A = L Lᵀ
+    logdet: np.ndarray  # `(K,)` log det A
+    trace: np.ndarray  # `(K,)` tr A
+    link: np.ndarray  # `(m, K)` squared length of every link under every metric
+    far: np.ndarray  # `(K,)` squared diameter of the data
+    pair: np.ndarray  # `(K, 2)` the farthest pair
 
-def row_norms(R): return np.einsum("ij,ij->i", R, R)
+
+def gaps(X, links):
+    return X[links.a] - X[links.b] if links.delta is None else links.delta
+
+
+def row_norms(R):
+    return np.einsum("ij,ij->i", R, R)
+
 
 def make_metric(
-    X:np.ndarray, # `(n, d)` points
-    links:SignedLinks, # the answers
-    V:np.ndarray, # `(K, d, d)` inverse metrics A⁻¹
-    shared:bool=False, # all the same?
-)->Metric:
+    X: np.ndarray,  # `(n, d)` points
+    links: SignedLinks,  # the answers
+    V: np.ndarray,  # `(K, d, d)` inverse metrics A⁻¹
+    shared: bool = False,  # all the same?
+) -> Metric:
     "Factors, link lengths and diameters of the metrics A = V⁻¹."
     delta, K, parts = gaps(X, links), len(V), []
     for k in range(1 if shared else K):
         A = np.linalg.inv(V[k])
-        Lk = np.linalg.cholesky((A + A.T)/2)
-        i, j, far, _ = farthest_pair(X@Lk)
-        length = row_norms(delta@Lk)
-        if len(length) and length.max() > far: e = length.argmax(); i, j, far = links.a[e], links.b[e], length[e]
-        parts.append((Lk, 2*np.log(np.diag(Lk)).sum(), np.trace(A), length, far, (i, j)))
-    cols = [np.array(v) for v in zip(*(parts*K if shared else parts))]
+        Lk = np.linalg.cholesky((A + A.T) / 2)
+        i, j, far, _ = farthest_pair(X @ Lk)
+        length = row_norms(delta @ Lk)
+        if len(length) and length.max() > far:
+            e = length.argmax()
+            i, j, far = links.a[e], links.b[e], length[e]
+        parts.append((Lk, 2 * np.log(np.diag(Lk)).sum(), np.trace(A), length, far, (i, j)))
+    cols = [np.array(v) for v in zip(*(parts * K if shared else parts))]
     return Metric(*cols[:3], np.ascontiguousarray(cols[3].T), *cols[4:])
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #dff00add
 def mpck_objective(X, z, C, M, links, rho):
     "Eq. (5)."
-    J = -M.logdet[z].sum() + rho*M.trace.sum()
-    for k in range(len(C)): J += row_norms((X[z == k] - C[k])@M.L[k]).sum()
+    J = -M.logdet[z].sum() + rho * M.trace.sum()
+    for k in range(len(C)):
+        J += row_norms((X[z == k] - C[k]) @ M.L[k]).sum()
     za, zb, e, w = z[links.a], z[links.b], np.arange(len(links.a)), np.abs(links.s)
     must, cannot = (links.s > 0) & (za != zb), (links.s < 0) & (za == zb)
-    J += (w*(M.link[e, za] + M.link[e, zb])/2)[must].sum()
-    return J + (w*(M.far[za] - M.link[e, za]))[cannot].sum()
+    J += (w * (M.link[e, za] + M.link[e, zb]) / 2)[must].sum()
+    return J + (w * (M.far[za] - M.link[e, za]))[cannot].sum()
+
 
 def mpck_scatter(X, z, C, M, links, rho, diagonal, shared):
     "The matrices S of eq. (6) and the counts n."
@@ -614,12 +863,19 @@ def mpck_scatter(X, z, C, M, links, rho, diagonal, shared):
     delta, S = gaps(X, links), np.empty((K, d, d))
     for k in range(K):
         R = X[z == k] - C[k]
-        must = w*(links.s > 0)*(za != zb)*((za == k) | (zb == k))/2
-        cannot = w*(links.s < 0)*(za == k)*(zb == k)
+        must = w * (links.s > 0) * (za != zb) * ((za == k) | (zb == k)) / 2
+        cannot = w * (links.s < 0) * (za == k) * (zb == k)
         far = X[M.pair[k, 0]] - X[M.pair[k, 1]]
-        S[k] = R.T@R + rho*np.eye(d) + delta.T@((must - cannot)[:, None]*delta) + cannot.sum()*np.outer(far, far)
-    if shared: S, n = np.repeat(S.sum(0, keepdims=True), K, 0), np.full(K, n.sum())
-    if diagonal: S = S*np.eye(d)
+        S[k] = (
+            R.T @ R
+            + rho * np.eye(d)
+            + delta.T @ ((must - cannot)[:, None] * delta)
+            + cannot.sum() * np.outer(far, far)
+        )
+    if shared:
+        S, n = np.repeat(S.sum(0, keepdims=True), K, 0), np.full(K, n.sum())
+    if diagonal:
+        S = S * np.eye(d)
     return S, n
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #4d2974aa
@@ -627,17 +883,26 @@ def metric_target(X, z, C, M, V, links, rho, diagonal=False, shared=False):
     "The inverse metrics S/n of eq. (6), eigenvalues of S raised to ρ; an empty cluster keeps its own."
     S, n = mpck_scatter(X, z, C, M, links, rho, diagonal, shared)
     val, vec = np.linalg.eigh(S)
-    new = (vec*np.maximum(val, rho)[:, None, :])@np.swapaxes(vec, 1, 2)/np.maximum(n, 1)[:, None, None]
+    new = (
+        (vec * np.maximum(val, rho)[:, None, :])
+        @ np.swapaxes(vec, 1, 2)
+        / np.maximum(n, 1)[:, None, None]
+    )
     return np.where((n > 0)[:, None, None], new, V)
+
 
 def metric_step(X, z, C, M, V, links, rho, diagonal=False, shared=False):
     "One metric update with a step that lowers (5); returns V, M, J."
-    J, new = mpck_objective(X, z, C, M, links, rho), metric_target(X, z, C, M, V, links, rho, diagonal, shared)
-    for eta in (1., .5, .25, .125, .0625):
-        W = (1 - eta)*V + eta*new
+    J, new = (
+        mpck_objective(X, z, C, M, links, rho),
+        metric_target(X, z, C, M, V, links, rho, diagonal, shared),
+    )
+    for eta in (1.0, 0.5, 0.25, 0.125, 0.0625):
+        W = (1 - eta) * V + eta * new
         N = make_metric(X, links, W, shared)
         J2 = mpck_objective(X, z, C, N, links, rho)
-        if J2 < J: return W, N, J2
+        if J2 < J:
+            return W, N, J2
     return V, M, J
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #ffa67f4f
@@ -645,43 +910,59 @@ def metric_step(X, z, C, M, V, links, rho, diagonal=False, shared=False):
 def _mpck_price(p, cost, ptr, nbr, w, link, far, z, price):
     "Price of every cluster for the p-th point of a walk under (5); `cost` and `link` in its order."
     K = cost.shape[1]
-    for k in range(K): price[k] = cost[p, k]
-    for h in range(ptr[p], ptr[p+1]):
+    for k in range(K):
+        price[k] = cost[p, k]
+    for h in range(ptr[p], ptr[p + 1]):
         l = z[nbr[h]]
-        if l < 0: continue
-        if w[h] < 0: price[l] -= w[h]*(far[l] - link[h, l])
+        if l < 0:
+            continue
+        if w[h] < 0:
+            price[l] -= w[h] * (far[l] - link[h, l])
         else:
             for k in range(K):
-                if k != l: price[k] += w[h]*(link[h, k] + link[h, l])/2
+                if k != l:
+                    price[k] += w[h] * (link[h, k] + link[h, l]) / 2
+
 
 @njit(cache=True)
 def _mpck_icm(cost, ptr, nbr, w, link, far, z, point, stale):
     price, moved = np.empty(cost.shape[1]), 0
     for p in range(len(point)):
-        if not stale[point[p]] & 1: continue
+        if not stale[point[p]] & 1:
+            continue
         _mpck_price(p, cost, ptr, nbr, w, link, far, z, price)
-        moved += _move(point[p], price, z, nbr, ptr[p], ptr[p+1], stale)
+        moved += _move(point[p], price, z, nbr, ptr[p], ptr[p + 1], stale)
     return moved
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-assign
 def mpck_assign(X, C, M, links, z, order, rho, greedy=False):
     "Labels by moves of points and of groups, afresh and from `z`; the lower (5) wins. `greedy`: one fresh sweep, as in the paper."
-    cost = np.array([row_norms((X - C[k])@M.L[k]) - M.logdet[k] for k in range(len(C))]).T.copy()
+    cost = np.array(
+        [row_norms((X - C[k]) @ M.L[k]) - M.logdet[k] for k in range(len(C))]
+    ).T.copy()
     W, G = walk(links, order), links.mates
     here, there, link, mates = cost[order], cost[G.point], M.link[W.edge], M.link[G.edge]
-    sweep = lambda z, stale: _mpck_icm(here, W.ptr, W.nbr, W.w, link, M.far, z, W.point, stale)
-    group_sweep = lambda z, stale: _group_moves(there, G.ptr, G.nbr, G.w, links.inside, mates, M.far, z, G.point, links.start, stale)
+    sweep = lambda z, stale: _mpck_icm(
+        here, W.ptr, W.nbr, W.w, link, M.far, z, W.point, stale
+    )
+    group_sweep = lambda z, stale: _group_moves(
+        there, G.ptr, G.nbr, G.w, links.inside, mates, M.far, z, G.point, links.start, stale
+    )
     if greedy:
         fresh = np.full(len(X), -1)
         sweep(fresh, np.full(len(X), 3, np.uint8))
         return fresh
-    found = [settle_points(sweep, group_sweep, v) for v in (np.full(len(X), -1), z) if v is not None]
+    found = [
+        settle_points(sweep, group_sweep, v)
+        for v in (np.full(len(X), -1), z)
+        if v is not None
+    ]
     return min(found, key=lambda v: mpck_objective(X, v, C, M, links, rho))
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-warmup
 def mpck_warmup(X, links, C, rho, diagonal, shared, rounds, rng, patience=10, greedy=False):
     "Fresh labels, means, full metric steps; the best state met: labels, centres, A⁻¹, metric."
-    V = np.array([mean_var(X)*np.eye(X.shape[1])]*len(C))
+    V = np.array([mean_var(X) * np.eye(X.shape[1])] * len(C))
     M = make_metric(X, links, V, True)
     best, kept, since = np.inf, (None, C, V, M), 0
     for _ in range(rounds):
@@ -690,8 +971,10 @@ def mpck_warmup(X, links, C, rho, diagonal, shared, rounds, rng, patience=10, gr
         V = metric_target(X, z, C, M, V, links, rho, diagonal, shared)
         M = make_metric(X, links, V, shared)
         J, since = mpck_objective(X, z, C, M, links, rho), since + 1
-        if J < best - 1e-9*abs(J): best, kept, since = J, (z, C, V, M), 0
-        if since == patience: break
+        if J < best - 1e-9 * abs(J):
+            best, kept, since = J, (z, C, V, M), 0
+        if since == patience:
+            break
     return kept
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-descend
@@ -702,45 +985,81 @@ def mpck_descend(X, links, z, C, V, M, rho, diagonal, shared, max_iter, patience
         z = mpck_assign(X, C, M, links, z, rng.permutation(len(X)), rho)
         C = update_centres(X, z, C)
         V, M, J = metric_step(X, z, C, M, V, links, rho, diagonal, shared)
-        still = still + 1 if history and history[-1] - J <= tol*abs(J) else 0
+        still = still + 1 if history and history[-1] - J <= tol * abs(J) else 0
         history.append(J)
     return KMeansRun(z, C, history, {"metrics_": np.linalg.inv(V)})
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #80725b83
 class MPCKMeans(LinkedKMeans):
     "k-means that learns a metric per cluster from the links, eq. (5) (Bilenko et al. 2004)."
+
     method_name, _random_order = "mpck-means", True
-    def __init__(self, n_clusters=8, *,
-        metric="full", # or "diagonal"
-        shared=False, # one metric for all clusters?
-        w=1., # weight of a link
-        reg=1., # ρ, in units of the mean variance of a column
-        init="auto", # "auto", "neighbourhoods", "k-means++" or centres
-        n_init=10, # restarts; each takes the points in an order of its own
-        warmup=100, # most rounds with full metric steps; they end after 10 without a lower value
-        greedy=False, # in the warm-up: one sweep per round, as in the paper, instead of sweeps until nothing moves?
-        patience=3, # iterations without gain before a run stops; each tries a new order of the points
-        max_iter=100, tol=1e-6, random_state=None):
-        self.n_clusters, self.metric, self.shared, self.w, self.reg, self.init, self.n_init = n_clusters, metric, shared, w, reg, init, n_init
-        self.warmup, self.greedy, self.patience, self.max_iter, self.tol, self.random_state = warmup, greedy, patience, max_iter, tol, random_state
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        metric="full",  # or "diagonal"
+        shared=False,  # one metric for all clusters?
+        w=1.0,  # weight of a link
+        reg=1.0,  # ρ, in units of the mean variance of a column
+        init="auto",  # "auto", "neighbourhoods", "k-means++" or centres
+        n_init=10,  # restarts; each takes the points in an order of its own
+        warmup=100,  # most rounds with full metric steps; they end after 10 without a lower value
+        greedy=False,  # in the warm-up: one sweep per round, as in the paper, instead of sweeps until nothing moves?
+        patience=3,  # iterations without gain before a run stops; each tries a new order of the points
+        max_iter=100,
+        tol=1e-6,
+        random_state=None,
+    ):
+        (
+            self.n_clusters,
+            self.metric,
+            self.shared,
+            self.w,
+            self.reg,
+            self.init,
+            self.n_init,
+        ) = n_clusters, metric, shared, w, reg, init, n_init
+        (
+            self.warmup,
+            self.greedy,
+            self.patience,
+            self.max_iter,
+            self.tol,
+            self.random_state,
+        ) = warmup, greedy, patience, max_iter, tol, random_state
 
     def _prepare(self, X, c, K):
-        if self.metric not in ("full", "diagonal"): raise ValueError(f"metric={self.metric!r} is not known: use 'full' or 'diagonal'.")
-        if not self.reg > 0: raise ValueError(f"reg={self.reg!r} must be above 0: without it the objective has no minimum.")
+        if self.metric not in ("full", "diagonal"):
+            raise ValueError(
+                f"metric={self.metric!r} is not known: use 'full' or 'diagonal'."
+            )
+        if not self.reg > 0:
+            raise ValueError(
+                f"reg={self.reg!r} must be above 0: without it the objective has no minimum."
+            )
         warn_cannot_clique(len(X), c.cannot, K)
         links = links_of(len(X), c, link_price(X, self.w))
         return links._replace(delta=gaps(X, links))
 
     def _run(self, X, links, C, rng):
-        rho, kind = self.reg*mean_var(X), (self.metric == "diagonal", self.shared)
-        z, C, V, M = mpck_warmup(X, links, C, rho, *kind, self.warmup, rng, greedy=self.greedy)
-        return mpck_descend(X, links, z, C, V, M, rho, *kind, self.max_iter, self.patience, self.tol, rng)
+        rho, kind = self.reg * mean_var(X), (self.metric == "diagonal", self.shared)
+        z, C, V, M = mpck_warmup(
+            X, links, C, rho, *kind, self.warmup, rng, greedy=self.greedy
+        )
+        return mpck_descend(
+            X, links, z, C, V, M, rho, *kind, self.max_iter, self.patience, self.tol, rng
+        )
 
     def predict(self, X):
         "The cheapest cluster of every row under the learned metrics."
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
-        price = [np.einsum("ij,jk,ik->i", X - m, A, X - m) - np.linalg.slogdet(A)[1] for m, A in zip(self.cluster_centers_, self.metrics_)]
+        price = [
+            np.einsum("ij,jk,ik->i", X - m, A, X - m) - np.linalg.slogdet(A)[1]
+            for m, A in zip(self.cluster_centers_, self.metrics_)
+        ]
         return np.argmin(price, axis=0)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #dfc6a5f2
@@ -750,14 +1069,19 @@ def _cvqe_rules(cost, a, b, s, G, H, z):
     K = cost.shape[1]
     for e in range(len(a)):
         i, j = a[e], b[e]
-        if (z[i] == z[j]) == (s[e] > 0): continue
+        if (z[i] == z[j]) == (s[e] > 0):
+            continue
         best, w = np.inf, abs(s[e])
         p, q = z[i], z[j]
         for k in range(K):
             for l in range(K):
-                fine = .5*w*G[k, l] if s[e] > 0 else (.5*w*H[k] if k == l else 0.)
-                if cost[i, k] + cost[j, l] + fine < best: best, p, q = cost[i, k] + cost[j, l] + fine, k, l
+                fine = (
+                    0.5 * w * G[k, l] if s[e] > 0 else (0.5 * w * H[k] if k == l else 0.0)
+                )
+                if cost[i, k] + cost[j, l] + fine < best:
+                    best, p, q = cost[i, k] + cost[j, l] + fine, k, l
         z[i], z[j] = p, q
+
 
 @njit(cache=True)
 def _cvqe_icm(cost, indptr, nbr, w, G, H, z, order, stale):
@@ -765,14 +1089,18 @@ def _cvqe_icm(cost, indptr, nbr, w, G, H, z, order, stale):
     K, moved = cost.shape[1], 0
     price = np.empty(K)
     for i in order:
-        if not stale[i] & 1: continue
-        for k in range(K): price[k] = cost[i, k]
-        for h in range(indptr[i], indptr[i+1]):
+        if not stale[i] & 1:
+            continue
+        for k in range(K):
+            price[k] = cost[i, k]
+        for h in range(indptr[i], indptr[i + 1]):
             l = z[nbr[h]]
-            if w[h] < 0: price[l] -= .5*w[h]*H[l]
+            if w[h] < 0:
+                price[l] -= 0.5 * w[h] * H[l]
             else:
-                for k in range(K): price[k] += .5*w[h]*G[k, l]
-        moved += _move(i, price, z, nbr, indptr[i], indptr[i+1], stale)
+                for k in range(K):
+                    price[k] += 0.5 * w[h] * G[k, l]
+        moved += _move(i, price, z, nbr, indptr[i], indptr[i + 1], stale)
     return moved
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #c235939b
@@ -782,37 +1110,52 @@ def centre_gaps(C):
     H = (G + np.diag(np.full(len(C), np.inf))).min(1) if len(C) > 1 else np.zeros(1)
     return G, H
 
+
 def cvqe_objective(X, z, C, links):
     "Eq. (7)."
     (G, H), za, zb, w = centre_gaps(C), z[links.a], z[links.b], np.abs(links.s)
-    fines = np.where(links.s > 0, G[za, zb], (za == zb)*H[za])
-    return .5*((X - C[z])**2).sum() + .5*(w*fines).sum()
+    fines = np.where(links.s > 0, G[za, zb], (za == zb) * H[za])
+    return 0.5 * ((X - C[z]) ** 2).sum() + 0.5 * (w * fines).sum()
+
 
 def cvqe_ties(z, C, links):
     "The matrix W of eq. (8)."
     K, za, zb, w = len(C), z[links.a], z[links.b], np.abs(links.s)
     h = (sq_dist(C, C) + np.diag(np.full(K, np.inf))).argmin(1)
     other = np.where(links.s > 0, zb, np.where(za == zb, h[za], za))
-    W = np.bincount(za*K + other, w, K*K).reshape(K, K)
-    return (W + W.T)*(1 - np.eye(K))
+    W = np.bincount(za * K + other, w, K * K).reshape(K, K)
+    return (W + W.T) * (1 - np.eye(K))
+
 
 def cvqe_centres(X, z, C, links):
     "All centres at once, eq. (8)."
     n, W = np.bincount(z, minlength=len(C)).astype(float), cvqe_ties(z, C, links)
     S, free = group_sums(X, z, len(C)), update_centres(X, z, C)
     lone = n + W.sum(1) == 0
-    S[lone], n[lone] = free[lone], 1.
+    S[lone], n[lone] = free[lone], 1.0
     return np.linalg.solve(np.diag(n + W.sum(1) + 1e-12) - W, S)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #44ed1085
 class _RuleKMeans(LinkedKMeans):
     "CVQE and LCVQE: rules per link, then (`polish`) moves per point; stops when the objective no longer falls."
-    def __init__(self, n_clusters=8, *,
-        init="auto", # "auto", "neighbourhoods", "k-means++" or centres
-        n_init=10, # restarts
-        polish=False, # after the paper's rules, also move single points until the objective is at a minimum
-        max_iter=300, tol=1e-9, random_state=None):
-        self.n_clusters, self.init, self.n_init, self.polish = n_clusters, init, n_init, polish
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        init="auto",  # "auto", "neighbourhoods", "k-means++" or centres
+        n_init=10,  # restarts
+        polish=False,  # after the paper's rules, also move single points until the objective is at a minimum
+        max_iter=300,
+        tol=1e-9,
+        random_state=None,
+    ):
+        self.n_clusters, self.init, self.n_init, self.polish = (
+            n_clusters,
+            init,
+            n_init,
+            polish,
+        )
         self.max_iter, self.tol, self.random_state = max_iter, tol, random_state
 
     def _prepare(self, X, c, K):
@@ -822,27 +1165,37 @@ class _RuleKMeans(LinkedKMeans):
     def _run(self, X, links, C, rng):
         z, history, order, best = None, [], rng.permutation(len(X)), None
         for _ in range(self.max_iter):
-            found = [self._labels(X, C, links, v, order) for v in ([None, z] if self.polish and z is not None else [None])]
+            found = [
+                self._labels(X, C, links, v, order)
+                for v in ([None, z] if self.polish and z is not None else [None])
+            ]
             z = min(found, key=lambda v: self._objective(X, v, C, links))
             new = self._centres(X, z, C, links)
             J = self._objective(X, z, new, links)
-            if history and J >= history[-1] - self.tol*abs(J): break
+            if history and J >= history[-1] - self.tol * abs(J):
+                break
             C, best = new, z
             history.append(J)
         return KMeansRun(best, C, history)
 
+
 class CVQE(_RuleKMeans):
     "k-means whose fines are distances between centres, eq. (7) (Davidson and Ravi 2005)."
+
     method_name = "cvqe"
     _objective, _centres = staticmethod(cvqe_objective), staticmethod(cvqe_centres)
 
     def _labels(self, X, C, links, z, order):
-        cost, (G, H) = .5*sq_dist(X, C), centre_gaps(C)
-        if z is None: z = cost.argmin(1); _cvqe_rules(cost, links.a, links.b, links.s, G, H, z)
-        else: z = z.copy()
+        cost, (G, H) = 0.5 * sq_dist(X, C), centre_gaps(C)
+        if z is None:
+            z = cost.argmin(1)
+            _cvqe_rules(cost, links.a, links.b, links.s, G, H, z)
+        else:
+            z = z.copy()
         stale = np.full(len(z), 3, np.uint8)
-        for _ in range(30*self.polish):
-            if not _cvqe_icm(cost, links.indptr, links.nbr, links.w, G, H, z, order, stale): break
+        for _ in range(30 * self.polish):
+            if not _cvqe_icm(cost, links.indptr, links.nbr, links.w, G, H, z, order, stale):
+                break
         return z
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #f18a5f24
@@ -853,13 +1206,18 @@ def _two_nearest(D):
     for i in range(len(D)):
         p, q = 0, -1
         for k in range(1, D.shape[1]):
-            if D[i, k] < D[i, p]: p, q = k, p
-            elif q < 0 or D[i, k] < D[i, q]: q = k
+            if D[i, k] < D[i, p]:
+                p, q = k, p
+            elif q < 0 or D[i, k] < D[i, q]:
+                q = k
         near[i, 0], near[i, 1] = p, max(q, 0)
     return near
 
+
 @njit(cache=True)
-def _next(near, i, k): return near[i, 1] if near[i, 0] == k else near[i, 0]
+def _next(near, i, k):
+    return near[i, 1] if near[i, 0] == k else near[i, 0]
+
 
 @njit(cache=True)
 def _lcvqe_rules(D, a, b, s, near, z):
@@ -868,10 +1226,12 @@ def _lcvqe_rules(D, a, b, s, near, z):
         i, j = a[e], b[e]
         k, l, w = z[i], z[j], abs(s[e])
         if s[e] > 0 and k != l:
-            leave = .5*(D[i, k] + D[j, l]) + .25*w*(D[i, l] + D[j, k])
-            both_k, both_l = .5*(D[i, k] + D[j, k]), .5*(D[i, l] + D[j, l])
-            if both_k <= both_l and both_k < leave: z[j] = k
-            elif both_l < leave: z[i] = l
+            leave = 0.5 * (D[i, k] + D[j, l]) + 0.25 * w * (D[i, l] + D[j, k])
+            both_k, both_l = 0.5 * (D[i, k] + D[j, k]), 0.5 * (D[i, l] + D[j, l])
+            if both_k <= both_l and both_k < leave:
+                z[j] = k
+            elif both_l < leave:
+                z[i] = l
     for e in range(len(a)):
         i, j = a[e], b[e]
         k = z[i]
@@ -884,136 +1244,194 @@ def _lcvqe_rules(D, a, b, s, near, z):
 def _lcvqe_price(i, D, indptr, nbr, w, near, z, price):
     "Price of every cluster for point `i` under (9)."
     K = D.shape[1]
-    for k in range(K): price[k] = .5*D[i, k]
-    for h in range(indptr[i], indptr[i+1]):
+    for k in range(K):
+        price[k] = 0.5 * D[i, k]
+    for h in range(indptr[i], indptr[i + 1]):
         j = nbr[h]
         l = z[j]
         if w[h] < 0:
             f = i if D[i, l] >= D[j, l] else j
-            price[l] -= .5*w[h]*D[f, _next(near, f, l)]
+            price[l] -= 0.5 * w[h] * D[f, _next(near, f, l)]
         else:
             for k in range(K):
-                if k != l: price[k] += .25*w[h]*(D[j, k] + D[i, l])
+                if k != l:
+                    price[k] += 0.25 * w[h] * (D[j, k] + D[i, l])
+
 
 @njit(cache=True)
 def _lcvqe_icm(D, indptr, nbr, w, near, z, order, stale):
     price, moved = np.empty(D.shape[1]), 0
     for i in order:
-        if not stale[i] & 1: continue
+        if not stale[i] & 1:
+            continue
         _lcvqe_price(i, D, indptr, nbr, w, near, z, price)
-        moved += _move(i, price, z, nbr, indptr[i], indptr[i+1], stale)
+        moved += _move(i, price, z, nbr, indptr[i], indptr[i + 1], stale)
     return moved
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #5840abe2
 def _lcvqe_broken(D, z, links):
     "Broken must-links; far ends and next centres of broken cannot-links."
     near, za, zb = _two_nearest(D), z[links.a], z[links.b]
-    must, cannot = np.flatnonzero((links.s > 0) & (za != zb)), np.flatnonzero((links.s < 0) & (za == zb))
+    must, cannot = (
+        np.flatnonzero((links.s > 0) & (za != zb)),
+        np.flatnonzero((links.s < 0) & (za == zb)),
+    )
     a, b, k = links.a[cannot], links.b[cannot], za[cannot]
     f = np.where(D[a, k] >= D[b, k], a, b)
     return must, cannot, f, np.where(near[f, 0] == k, near[f, 1], near[f, 0])
+
 
 def lcvqe_objective(X, z, C, links):
     "Eq. (9)."
     D, w = sq_dist(X, C), np.abs(links.s)
     must, cannot, f, r = _lcvqe_broken(D, z, links)
     a, b = links.a[must], links.b[must]
-    return .5*D[np.arange(len(X)), z].sum() + .25*(w[must]*(D[b, z[a]] + D[a, z[b]])).sum() + .5*(w[cannot]*D[f, r]).sum()
+    return (
+        0.5 * D[np.arange(len(X)), z].sum()
+        + 0.25 * (w[must] * (D[b, z[a]] + D[a, z[b]])).sum()
+        + 0.5 * (w[cannot] * D[f, r]).sum()
+    )
+
 
 def lcvqe_centres(X, z, C, links):
     "Weighted means: members, half of each missing partner, each far end sent here in thought."
     must, cannot, f, r = _lcvqe_broken(sq_dist(X, C), z, links)
     a, b, w, K = links.a[must], links.b[must], np.abs(links.s), len(C)
     rows, to = np.r_[np.arange(len(X)), b, a, f], np.r_[z, z[a], z[b], r]
-    weight = np.r_[np.ones(len(X)), w[must]/2, w[must]/2, w[cannot]]
+    weight = np.r_[np.ones(len(X)), w[must] / 2, w[must] / 2, w[cannot]]
     total = np.bincount(to, weight, K)
-    new = group_sums(X[rows]*weight[:, None], to, K)/np.maximum(total, 1e-300)[:, None]
+    new = group_sums(X[rows] * weight[:, None], to, K) / np.maximum(total, 1e-300)[:, None]
     return np.where((total > 0)[:, None], new, update_centres(X, z, C))
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #53fd6351
 class LCVQE(_RuleKMeans):
     "k-means in which a broken link pulls centres toward the points concerned, eq. (9) (Pelleg and Baras 2007)."
+
     method_name = "lcvqe"
     _objective, _centres = staticmethod(lcvqe_objective), staticmethod(lcvqe_centres)
 
     def _labels(self, X, C, links, z, order):
         D = sq_dist(X, C)
         near = _two_nearest(D)
-        if z is None: z = near[:, 0].copy(); _lcvqe_rules(D, links.a, links.b, links.s, near, z)
-        else: z = z.copy()
+        if z is None:
+            z = near[:, 0].copy()
+            _lcvqe_rules(D, links.a, links.b, links.s, near, z)
+        else:
+            z = z.copy()
         stale = np.full(len(z), 3, np.uint8)
-        for _ in range(30*self.polish):
-            if not _lcvqe_icm(D, links.indptr, links.nbr, links.w, near, z, order, stale): break
+        for _ in range(30 * self.polish):
+            if not _lcvqe_icm(D, links.indptr, links.nbr, links.w, near, z, order, stale):
+                break
         return z
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #cd3eade3
 def seeds_from_links(
-    X:np.ndarray, # `(n, d)`
-    must:np.ndarray, # `(m, 2)` must-links
-    K:int, # clusters
-    rng, # numpy RandomState
-)->np.ndarray: # `(n,)` cluster of the seeds, −1 elsewhere
+    X: np.ndarray,  # `(n, d)`
+    must: np.ndarray,  # `(m, 2)` must-links
+    K: int,  # clusters
+    rng,  # numpy RandomState
+) -> np.ndarray:  # `(n,)` cluster of the seeds, −1 elsewhere
     "Up to K must-link groups, large and far apart ones likelier, as labelled seeds."
     group = ml_components(len(X), must)
     size = np.bincount(group)
     big = np.flatnonzero(size > 1)
     if len(big) > K:
-        mean = group_sums(X, group, len(size))[big]/size[big, None]
-        big = big[kmeans_plusplus(mean, K, sample_weight=size[big].astype(float), random_state=rng)[1]]
-    name = np.full(len(size), -1); name[big] = np.arange(len(big))
+        mean = group_sums(X, group, len(size))[big] / size[big, None]
+        big = big[
+            kmeans_plusplus(
+                mean, K, sample_weight=size[big].astype(float), random_state=rng
+            )[1]
+        ]
+    name = np.full(len(size), -1)
+    name[big] = np.arange(len(big))
     return name[group]
+
 
 def seeded_start(X, s, K, rng):
     "Means of the seeds of each cluster, then rows drawn far away."
-    return fill_centres(X, np.array([X[s == k].mean(0) for k in np.unique(s[s >= 0])]).reshape(-1, X.shape[1]), K, rng)
+    return fill_centres(
+        X,
+        np.array([X[s == k].mean(0) for k in np.unique(s[s >= 0])]).reshape(-1, X.shape[1]),
+        K,
+        rng,
+    )
+
 
 def check_seeds(seeds, n, K):
     "Seeds as cluster numbers 0…K−1, −1 for none."
     s = np.asarray(seeds)
-    if s.shape != (n,): raise ValueError(f"seeds must have one entry per row ({n}), −1 for rows without a label; got shape {s.shape}.")
-    if s.dtype.kind not in "iu": raise ValueError(f"seeds must be whole numbers, −1 for rows without a label; got {s.dtype}.")
+    if s.shape != (n,):
+        raise ValueError(
+            f"seeds must have one entry per row ({n}), −1 for rows without a label; got shape {s.shape}."
+        )
+    if s.dtype.kind not in "iu":
+        raise ValueError(
+            f"seeds must be whole numbers, −1 for rows without a label; got {s.dtype}."
+        )
     found, code = np.unique(s[s >= 0], return_inverse=True)
-    if len(found) > K: raise ValueError(f"seeds name {len(found)} clusters but n_clusters={K}.")
-    out = np.full(n, -1); out[s >= 0] = code
+    if len(found) > K:
+        raise ValueError(f"seeds name {len(found)} clusters but n_clusters={K}.")
+    out = np.full(n, -1)
+    out[s >= 0] = code
     return out
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #a4823345
 class SeededKMeans(LinkedKMeans):
     "k-means that starts from seeds: labelled rows, or else must-link groups (Basu et al. 2002)."
+
     method_name, _clamp = "seeded-kmeans", False
     __metadata_request__fit = {"constraints": True, "sample_id": True, "seeds": True}
-    def __init__(self, n_clusters=8, *,
-        n_init=10, # restarts; they differ in the groups drawn and in centres without seeds
-        max_iter=300, tol=1e-9, random_state=None):
-        self.n_clusters, self.n_init, self.max_iter, self.tol, self.random_state = n_clusters, n_init, max_iter, tol, random_state
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        n_init=10,  # restarts; they differ in the groups drawn and in centres without seeds
+        max_iter=300,
+        tol=1e-9,
+        random_state=None,
+    ):
+        self.n_clusters, self.n_init, self.max_iter, self.tol, self.random_state = (
+            n_clusters,
+            n_init,
+            max_iter,
+            tol,
+            random_state,
+        )
 
     init = "auto"
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None, seeds=None):
         "Cluster; `seeds` has a label per row, −1 for none."
         self._seeds = seeds
-        try: return super().fit(X, y, constraints=constraints, sample_id=sample_id)
-        finally: del self._seeds
+        try:
+            return super().fit(X, y, constraints=constraints, sample_id=sample_id)
+        finally:
+            del self._seeds
 
     def _prepare(self, X, c, K):
         return c.must, None if self._seeds is None else check_seeds(self._seeds, len(X), K)
 
     def _run(self, X, problem, C, rng):
         must, s = problem
-        if s is None: s = seeds_from_links(X, must, len(C), rng)
+        if s is None:
+            s = seeds_from_links(X, must, len(C), rng)
         C = seeded_start(X, s, len(C), rng)
         history = []
         for _ in range(self.max_iter):
             z = sq_dist(X, C).argmin(1)
-            if self._clamp: z = np.where(s >= 0, s, z)
+            if self._clamp:
+                z = np.where(s >= 0, s, z)
             C = update_centres(X, z, C)
-            history.append(((X - C[z])**2).sum())
-            if len(history) > 1 and history[-2] - history[-1] <= self.tol*history[-1]: break
+            history.append(((X - C[z]) ** 2).sum())
+            if len(history) > 1 and history[-2] - history[-1] <= self.tol * history[-1]:
+                break
         return KMeansRun(z, C, history)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #constrained-kmeans
 class ConstrainedKMeans(SeededKMeans):
     "Seeded k-means in which seeds keep their cluster (Basu et al. 2002)."
+
     method_name, _clamp = "constrained-kmeans", True
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #07effa96
@@ -1021,72 +1439,96 @@ class ConstrainedKMeans(SeededKMeans):
 def _piece_exact(ell, a, b, w):
     "Sum over all labelings of one piece: log Z and marginals. `a`, `b`, `w`: cannot-links inside it and their β."
     s, K = ell.shape
-    y, q, top, total = np.zeros(s, np.int64), np.zeros((s, K)), -np.inf, 0.
+    y, q, top, total = np.zeros(s, np.int64), np.zeros((s, K)), -np.inf, 0.0
     for _ in range(K**s):
-        v = 0.
-        for t in range(s): v += ell[t, y[t]]
+        v = 0.0
+        for t in range(s):
+            v += ell[t, y[t]]
         for e in range(len(a)):
-            if y[a[e]] == y[b[e]]: v -= w[e]
-        if v > top:                                       # rescale what was summed so far
-            f = np.exp(top - v) if total > 0 else 0.
-            total, top = total*f, v
+            if y[a[e]] == y[b[e]]:
+                v -= w[e]
+        if v > top:  # rescale what was summed so far
+            f = np.exp(top - v) if total > 0 else 0.0
+            total, top = total * f, v
             q *= f
         p = np.exp(v - top)
         total += p
-        for t in range(s): q[t, y[t]] += p
+        for t in range(s):
+            q[t, y[t]] += p
         t = 0
-        while t < s and y[t] == K-1: y[t] = 0; t += 1
-        if t < s: y[t] += 1
-    return top + np.log(total), q/total
+        while t < s and y[t] == K - 1:
+            y[t] = 0
+            t += 1
+        if t < s:
+            y[t] += 1
+    return top + np.log(total), q / total
+
 
 @njit(cache=True)
 def _mean_field(ell, indptr, nbr, w, q, blocks, sweeps):
     "Coordinate updates of (11) on the given blocks, in place."
     K = ell.shape[1]
     for _ in range(sweeps):
-        change = 0.
+        change = 0.0
         for b in blocks:
             v = ell[b].copy()
-            for h in range(indptr[b], indptr[b+1]):
-                for k in range(K): v[k] -= w[h]*q[nbr[h], k]
-            v = np.exp(v - v.max()); v /= v.sum()
+            for h in range(indptr[b], indptr[b + 1]):
+                for k in range(K):
+                    v[k] -= w[h] * q[nbr[h], k]
+            v = np.exp(v - v.max())
+            v /= v.sum()
             change = max(change, np.abs(v - q[b]).max())
             q[b] = v
-        if change < 1e-6: break
+        if change < 1e-6:
+            break
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #3c032fd4
 class EMPieces(NamedTuple):
     "Chunklets, and the pieces into which cannot-links join them."
-    bl:LinkBlocks # chunklets
-    w:np.ndarray # β of every place in `bl.nbr`
-    exact:list # `(blocks, a, b, w)` of every piece small enough to sum over
-    loose:np.ndarray # blocks in larger pieces
-    free:np.ndarray # blocks without cannot-links
+
+    bl: LinkBlocks  # chunklets
+    w: np.ndarray  # β of every place in `bl.nbr`
+    exact: list  # `(blocks, a, b, w)` of every piece small enough to sum over
+    loose: np.ndarray  # blocks in larger pieces
+    free: np.ndarray  # blocks without cannot-links
+
 
 def em_pieces(X, must, cannot, beta, K, limit):
     "Split the chunklets into free ones, small pieces and large pieces."
     bl = make_blocks(X, must, cannot)
     edges, count = component_cannot(bl.block, cannot)
-    B, w = len(bl.size), beta*count.astype(float)
+    B, w = len(bl.size), beta * count.astype(float)
     indptr, nbr, edge = csr_adjacency(B, edges)
     piece = connected(B, edges)
     size, deg = np.bincount(piece, minlength=1), np.diff(indptr)
-    small = (size[piece]*np.log(max(K, 2)) <= np.log(limit)) & (deg > 0)
-    order = np.flatnonzero(small); order = order[np.argsort(piece[order], kind="stable")]
-    groups = np.split(order, np.flatnonzero(np.diff(piece[order])) + 1) if len(order) else []
+    small = (size[piece] * np.log(max(K, 2)) <= np.log(limit)) & (deg > 0)
+    order = np.flatnonzero(small)
+    order = order[np.argsort(piece[order], kind="stable")]
+    groups = (
+        np.split(order, np.flatnonzero(np.diff(piece[order])) + 1) if len(order) else []
+    )
     by, exact = np.argsort(piece[edges[:, 0]], kind="stable"), []
     at = np.searchsorted(piece[edges[by, 0]], np.arange(len(size) + 1))
     for g in groups:
-        e = by[at[piece[g[0]]]:at[piece[g[0]] + 1]]
-        exact.append((g, np.searchsorted(g, edges[e, 0]), np.searchsorted(g, edges[e, 1]), w[e]))
-    return EMPieces(bl, w[edge] if len(edge) else np.empty(0), exact, np.flatnonzero(~small & (deg > 0)), np.flatnonzero(deg == 0))
+        e = by[at[piece[g[0]]] : at[piece[g[0]] + 1]]
+        exact.append(
+            (g, np.searchsorted(g, edges[e, 0]), np.searchsorted(g, edges[e, 1]), w[e])
+        )
+    return EMPieces(
+        bl,
+        w[edge] if len(edge) else np.empty(0),
+        exact,
+        np.flatnonzero(~small & (deg > 0)),
+        np.flatnonzero(deg == 0),
+    )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #031d1e6d
 def em_expect(ell, P, q):
     "E step: responsibilities of the chunklets (updated in place) and the bound."
     top = ell[P.free].max(1, keepdims=True)
-    e = np.exp(ell[P.free] - top); tot = e.sum(1, keepdims=True)
-    q[P.free] = e/tot
+    e = np.exp(ell[P.free] - top)
+    tot = e.sum(1, keepdims=True)
+    q[P.free] = e / tot
     value = float((np.log(tot) + top).sum())
     for g, a, b, w in P.exact:
         v, q[g] = _piece_exact(ell[g], a, b, w)
@@ -1095,56 +1537,101 @@ def em_expect(ell, P, q):
         _mean_field(ell, P.bl.indptr, P.bl.nbr, P.w, q, P.loose, 20)
         i = np.repeat(np.arange(len(ell)), np.diff(P.bl.indptr))
         mine = np.isin(i, P.loose)
-        clash = (P.w*(q[i]*q[P.bl.nbr]).sum(1))[mine].sum()/2
+        clash = (P.w * (q[i] * q[P.bl.nbr]).sum(1))[mine].sum() / 2
         ql = q[P.loose]
-        value += (ql*ell[P.loose]).sum() - clash - (ql*np.log(np.maximum(ql, 1e-300))).sum()
+        value += (
+            (ql * ell[P.loose]).sum() - clash - (ql * np.log(np.maximum(ql, 1e-300))).sum()
+        )
     return value
+
 
 def em_maximise(X, r, q, rho, kind):
     "M step: shares, means and covariances; ρI is added to every scatter matrix."
     N, d = r.sum(0) + 1e-9, X.shape[1]
-    mu = r.T@X/N[:, None]
-    S = np.array([(X - m).T@((X - m)*r[:, [k]]) for k, m in enumerate(mu)]) + rho*np.eye(d)
-    if kind == "diag": S = S*np.eye(d)
-    if kind == "tied": S, N = np.repeat(S.sum(0, keepdims=True), len(mu), 0), np.full(len(mu), N.sum())
-    return (q.sum(0) + 1e-12)/(q.sum() + 1e-12*len(mu)), mu, S/N[:, None, None]
+    mu = r.T @ X / N[:, None]
+    S = np.array(
+        [(X - m).T @ ((X - m) * r[:, [k]]) for k, m in enumerate(mu)]
+    ) + rho * np.eye(d)
+    if kind == "diag":
+        S = S * np.eye(d)
+    if kind == "tied":
+        S, N = np.repeat(S.sum(0, keepdims=True), len(mu), 0), np.full(len(mu), N.sum())
+    return (q.sum(0) + 1e-12) / (q.sum() + 1e-12 * len(mu)), mu, S / N[:, None, None]
+
 
 def log_normal(X, mu, cov):
     "`(n, K)` log densities."
     out = np.empty((len(X), len(mu)))
     for k in range(len(mu)):
         Lk = np.linalg.cholesky(cov[k])
-        Y = (X - mu[k])@np.linalg.inv(Lk).T
-        out[:, k] = -.5*(Y**2).sum(1) - np.log(np.diag(Lk)).sum() - .5*X.shape[1]*np.log(2*np.pi)
+        Y = (X - mu[k]) @ np.linalg.inv(Lk).T
+        out[:, k] = (
+            -0.5 * (Y**2).sum(1)
+            - np.log(np.diag(Lk)).sum()
+            - 0.5 * X.shape[1] * np.log(2 * np.pi)
+        )
     return out
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #em-run
 def em_run(X, P, C, rho, kind, max_iter, tol):
     "Constrained EM from centres; the history is the negative bound plus the prior."
     bl, K, history = P.bl, len(C), []
-    z = settle(bl.size[:, None]*sq_dist(bl.mean, C), bl.indptr, bl.nbr, np.full(len(bl.size), -1), np.argsort(-np.diff(bl.indptr), kind="stable"))
-    q = np.full((len(z), K), .1/K); q[np.arange(len(z)), z] += .9
+    z = settle(
+        bl.size[:, None] * sq_dist(bl.mean, C),
+        bl.indptr,
+        bl.nbr,
+        np.full(len(bl.size), -1),
+        np.argsort(-np.diff(bl.indptr), kind="stable"),
+    )
+    q = np.full((len(z), K), 0.1 / K)
+    q[np.arange(len(z)), z] += 0.9
     for _ in range(max_iter):
         alpha, mu, cov = em_maximise(X, q[bl.block], q, rho, kind)
         ell = group_sums(log_normal(X, mu, cov), bl.block, len(z)) + np.log(alpha)
-        prior = .5*rho*sum(np.trace(np.linalg.inv(v)) for v in cov)
+        prior = 0.5 * rho * sum(np.trace(np.linalg.inv(v)) for v in cov)
         history.append(prior - em_expect(ell, P, q))
-        if len(history) > 1 and history[-2] - history[-1] <= tol*abs(history[-1]): break
-    return KMeansRun(q.argmax(1)[bl.block], mu, history, {"weights_": alpha, "covariances_": cov})
+        if len(history) > 1 and history[-2] - history[-1] <= tol * abs(history[-1]):
+            break
+    return KMeansRun(
+        q.argmax(1)[bl.block], mu, history, {"weights_": alpha, "covariances_": cov}
+    )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #c4ad1c9d
 class ConstrainedEM(LinkedKMeans):
     "Gaussian mixture with must-link chunklets and cannot-links, eq. (10) and (11) (Shental et al. 2004)."
+
     method_name = "constrained-em"
-    def __init__(self, n_clusters=8, *,
-        covariance_type="full", # "full", "diag" or "tied"
-        eps=1e-3, # chance weight of a broken cannot-link, 0 < eps < 1
-        reg=1., # ρ, in units of the mean variance of a column
-        on_conflict="raise", # or "relax": must-links win over cannot-links that contradict them
-        exact_limit=1000, # sum exactly over pieces with at most this many labelings
-        init="auto", n_init=5, max_iter=200, tol=1e-6, random_state=None):
-        self.n_clusters, self.covariance_type, self.eps, self.reg, self.on_conflict, self.exact_limit = n_clusters, covariance_type, eps, reg, on_conflict, exact_limit
-        self.init, self.n_init, self.max_iter, self.tol, self.random_state = init, n_init, max_iter, tol, random_state
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        covariance_type="full",  # "full", "diag" or "tied"
+        eps=1e-3,  # chance weight of a broken cannot-link, 0 < eps < 1
+        reg=1.0,  # ρ, in units of the mean variance of a column
+        on_conflict="raise",  # or "relax": must-links win over cannot-links that contradict them
+        exact_limit=1000,  # sum exactly over pieces with at most this many labelings
+        init="auto",
+        n_init=5,
+        max_iter=200,
+        tol=1e-6,
+        random_state=None,
+    ):
+        (
+            self.n_clusters,
+            self.covariance_type,
+            self.eps,
+            self.reg,
+            self.on_conflict,
+            self.exact_limit,
+        ) = n_clusters, covariance_type, eps, reg, on_conflict, exact_limit
+        self.init, self.n_init, self.max_iter, self.tol, self.random_state = (
+            init,
+            n_init,
+            max_iter,
+            tol,
+            random_state,
+        )
 
     @classmethod
     def for_comparison(cls, n_clusters, random_state=None):
@@ -1152,22 +1639,40 @@ class ConstrainedEM(LinkedKMeans):
         return cls(n_clusters, random_state=random_state, on_conflict="relax")
 
     def _prepare(self, X, c, K):
-        if self.covariance_type not in ("full", "diag", "tied"): raise ValueError(f"covariance_type={self.covariance_type!r} is not known: use 'full', 'diag' or 'tied'.")
-        if not self.reg > 0: raise ValueError(f"reg={self.reg!r} must be above 0: without it a component of few points has no covariance matrix.")
-        if not 0 < self.eps < 1: raise ValueError(f"eps={self.eps!r} must lie between 0 and 1: it weighs a labeling that breaks a cannot-link.")
-        if self.on_conflict not in ("raise", "relax"): raise ValueError(f"on_conflict={self.on_conflict!r} is not known: use 'raise' or 'relax'.")
-        if self.on_conflict == "raise": c.resolve("raise")
+        if self.covariance_type not in ("full", "diag", "tied"):
+            raise ValueError(
+                f"covariance_type={self.covariance_type!r} is not known: use 'full', 'diag' or 'tied'."
+            )
+        if not self.reg > 0:
+            raise ValueError(
+                f"reg={self.reg!r} must be above 0: without it a component of few points has no covariance matrix."
+            )
+        if not 0 < self.eps < 1:
+            raise ValueError(
+                f"eps={self.eps!r} must lie between 0 and 1: it weighs a labeling that breaks a cannot-link."
+            )
+        if self.on_conflict not in ("raise", "relax"):
+            raise ValueError(
+                f"on_conflict={self.on_conflict!r} is not known: use 'raise' or 'relax'."
+            )
+        if self.on_conflict == "raise":
+            c.resolve("raise")
         warn_cannot_clique(len(X), c.cannot, K)
         return em_pieces(X, c.must, c.cannot, -np.log(self.eps), K, self.exact_limit)
 
-    def _run(self, X, P, C, rng): return em_run(X, P, C, self.reg*mean_var(X), self.covariance_type, self.max_iter, self.tol)
+    def _run(self, X, P, C, rng):
+        return em_run(
+            X, P, C, self.reg * mean_var(X), self.covariance_type, self.max_iter, self.tol
+        )
 
     def predict_proba(self, X):
         "Chance of each component for every row; links are not used."
         check_is_fitted(self)
-        v = log_normal(self._validate_X(X, reset=False), self.cluster_centers_, self.covariances_) + np.log(self.weights_)
+        v = log_normal(
+            self._validate_X(X, reset=False), self.cluster_centers_, self.covariances_
+        ) + np.log(self.weights_)
         p = np.exp(v - v.max(1, keepdims=True))
-        return p/p.sum(1, keepdims=True)
+        return p / p.sum(1, keepdims=True)
 
     def predict(self, X):
         "The likeliest component of every row; links are not used."

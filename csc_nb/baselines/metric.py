@@ -30,14 +30,21 @@ def differences(X, c):
     "Difference vectors, signs and weights of the answered pairs."
     said = c.value != 0
     V, s, w = X[c.a[said]] - X[c.b[said]], c.value[said].astype(np.int64), c.weight[said]
-    keep = (V**2).sum(1) > 0                              # identical rows say nothing about a metric
+    keep = (V**2).sum(1) > 0  # identical rows say nothing about a metric
     return V[keep], s[keep], w[keep]
+
 
 class MetricLearner(TransformerMixin, BaseEstimator):
     "Base of the learned metrics: `fit(X, constraints=…)`, then `transform` maps x to Lᵀx."
+
     __metadata_request__fit = {"constraints": True, "sample_id": True}
-    _validate_X, _validate_fit = ConstrainedClusterer._validate_X, ConstrainedClusterer._validate_fit
-    _grid = None # the parameter that says how far the answers are believed, and values to try
+    _validate_X, _validate_fit = (
+        ConstrainedClusterer._validate_X,
+        ConstrainedClusterer._validate_fit,
+    )
+    _grid = (
+        None  # the parameter that says how far the answers are believed, and values to try
+    )
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Learn the metric; without links it is Euclidean."
@@ -45,94 +52,152 @@ class MetricLearner(TransformerMixin, BaseEstimator):
         return self._keep(*self._learn(X, c))
 
     def _keep(self, A, history, n_iter=0):
-        val, vec = np.linalg.eigh((A + A.T)/2)
-        self.metric_ = (vec*np.maximum(val, 0))@vec.T
-        self.components_ = (vec*np.sqrt(np.maximum(val, 0)))@vec.T
-        self.objective_history_, self.n_iter_ = [float(v) for v in history], max(int(n_iter), 1)
+        val, vec = np.linalg.eigh((A + A.T) / 2)
+        self.metric_ = (vec * np.maximum(val, 0)) @ vec.T
+        self.components_ = (vec * np.sqrt(np.maximum(val, 0))) @ vec.T
+        self.objective_history_, self.n_iter_ = (
+            [float(v) for v in history],
+            max(int(n_iter), 1),
+        )
         return self
 
     def transform(self, X):
         "The rows in the learned space."
         check_is_fitted(self)
-        return self._validate_X(X, reset=False)@self.components_
+        return self._validate_X(X, reset=False) @ self.components_
 
 # %% ../../nbs/21_metric_baselines.ipynb #e9e7acda
 def minimise_psd(
-    f, # A → (value, gradient)
-    A0:np.ndarray, # `(d, d)` start, positive definite
-    diagonal:bool=False, # only diagonal A?
-    max_iter:int=500,
-    tol:float=1e-9, # relative change of the value at which to stop
-)->tuple: # A, values after each iteration, iterations
+    f,  # A → (value, gradient)
+    A0: np.ndarray,  # `(d, d)` start, positive definite
+    diagonal: bool = False,  # only diagonal A?
+    max_iter: int = 500,
+    tol: float = 1e-9,  # relative change of the value at which to stop
+) -> tuple:  # A, values after each iteration, iterations
     "Minimise a convex f over positive semi-definite matrices, A = L Lᵀ."
     d = len(A0)
-    if diagonal: wrap, unwrap, start = lambda v: np.diag(v), lambda M: np.diag(M), np.sqrt(np.diag(A0))
-    else: wrap, unwrap, start = lambda v: v.reshape(d, d), lambda M: M.ravel(), np.linalg.cholesky(A0).ravel()
+    if diagonal:
+        wrap, unwrap, start = (
+            lambda v: np.diag(v),
+            lambda M: np.diag(M),
+            np.sqrt(np.diag(A0)),
+        )
+    else:
+        wrap, unwrap, start = (
+            lambda v: v.reshape(d, d),
+            lambda M: M.ravel(),
+            np.linalg.cholesky(A0).ravel(),
+        )
+
     def in_L(v):
         L = wrap(v)
-        value, G = f(L@L.T)
-        return value, unwrap(2*G@L)
+        value, G = f(L @ L.T)
+        return value, unwrap(2 * G @ L)
+
     history = [f(A0)[0]]
-    res = minimize(in_L, start, jac=True, method="L-BFGS-B", callback=lambda v: history.append(f(wrap(v)@wrap(v).T)[0]),
-                   options=dict(maxiter=max_iter, ftol=tol*1e-3, gtol=1e-8, maxcor=20))
+    res = minimize(
+        in_L,
+        start,
+        jac=True,
+        method="L-BFGS-B",
+        callback=lambda v: history.append(f(wrap(v) @ wrap(v).T)[0]),
+        options=dict(maxiter=max_iter, ftol=tol * 1e-3, gtol=1e-8, maxcor=20),
+    )
     L = wrap(res.x)
-    return L@L.T, history, res.nit
+    return L @ L.T, history, res.nit
+
 
 def kkt(f, A, diagonal=False):
     "How far (1) is from holding: smallest eigenvalue of G and size of GA, relative to G."
     G = f(A)[1]
-    if diagonal: G = np.diag(np.diag(G))
-    size = np.abs(G).max()*max(np.abs(A).max(), 1e-300) + 1e-300
-    return float(min(np.linalg.eigvalsh(G).min()*np.abs(A).max()/size, 0)), float(np.abs(G@A).max()/size)
+    if diagonal:
+        G = np.diag(np.diag(G))
+    size = np.abs(G).max() * max(np.abs(A).max(), 1e-300) + 1e-300
+    return float(min(np.linalg.eigvalsh(G).min() * np.abs(A).max() / size, 0)), float(
+        np.abs(G @ A).max() / size
+    )
 
 # %% ../../nbs/21_metric_baselines.ipynb #290f12d1
 def lengths(V, A):
     "Lengths of the rows of V under A."
-    return np.sqrt(np.maximum(((V@A)*V).sum(1), 1e-24))
+    return np.sqrt(np.maximum(((V @ A) * V).sum(1), 1e-24))
+
 
 def weighted_outer(V, w):
     "Σ w v vᵀ."
-    return V.T@(V*w[:, None])
+    return V.T @ (V * w[:, None])
 
 # %% ../../nbs/21_metric_baselines.ipynb #a72d915e
 def mmc_objective(
-    VS:np.ndarray, wS:np.ndarray, # differences and weights of similar pairs
-    VD:np.ndarray, wD:np.ndarray, # of dissimilar pairs
-    rho:float=0., # weight of −log det A: ρ/d in eq. (3′)
+    VS: np.ndarray,
+    wS: np.ndarray,  # differences and weights of similar pairs
+    VD: np.ndarray,
+    wD: np.ndarray,  # of dissimilar pairs
+    rho: float = 0.0,  # weight of −log det A: ρ/d in eq. (3′)
 ):
     "Eq. (3) as a function A → (value, gradient)."
     S = weighted_outer(VS, wS)
+
     def f(A):
         r = lengths(VD, A)
-        total = (wD*r).sum()
-        value, G = (S*A).sum() - np.log(total), S - weighted_outer(VD, wD/(2*r*total))
-        if not rho: return value, G
+        total = (wD * r).sum()
+        value, G = (
+            (S * A).sum() - np.log(total),
+            S - weighted_outer(VD, wD / (2 * r * total)),
+        )
+        if not rho:
+            return value, G
         sign, logdet = np.linalg.slogdet(A)
-        return (value - rho*logdet, G - rho*np.linalg.inv(A)) if sign > 0 else (np.inf, G)
+        return (
+            (value - rho * logdet, G - rho * np.linalg.inv(A)) if sign > 0 else (np.inf, G)
+        )
+
     return f
 
 # %% ../../nbs/21_metric_baselines.ipynb #b97ee31d
 class MMC(MetricLearner):
     "Similar pairs close, dissimilar ones apart, eq. (3) (Xing et al. 2003)."
-    _grid = "reg", (1., .1, 0.)
-    def __init__(self, *,
-        diagonal=False, # only weights of columns?
-        reg=0., # ρ in eq. (3′); 0 is the paper's objective
-        max_iter=500, tol=1e-9, random_state=None):
-        self.diagonal, self.reg, self.max_iter, self.tol, self.random_state = diagonal, reg, max_iter, tol, random_state
+
+    _grid = "reg", (1.0, 0.1, 0.0)
+
+    def __init__(
+        self,
+        *,
+        diagonal=False,  # only weights of columns?
+        reg=0.0,  # ρ in eq. (3′); 0 is the paper's objective
+        max_iter=500,
+        tol=1e-9,
+        random_state=None,
+    ):
+        self.diagonal, self.reg, self.max_iter, self.tol, self.random_state = (
+            diagonal,
+            reg,
+            max_iter,
+            tol,
+            random_state,
+        )
 
     def _learn(self, X, c):
-        if not self.reg >= 0: raise ValueError(f"reg={self.reg!r} must be at least 0.")
+        if not self.reg >= 0:
+            raise ValueError(f"reg={self.reg!r} must be at least 0.")
         V, s, w = differences(X, c)
-        if not (s > 0).any(): return np.eye(X.shape[1]), [0.]
+        if not (s > 0).any():
+            return np.eye(X.shape[1]), [0.0]
         VD, wD = V[s < 0], w[s < 0]
-        if not len(VD):                                   # the paper: then all other pairs count as dissimilar; a sample of them
+        if not len(
+            VD
+        ):  # the paper: then all other pairs count as dissimilar; a sample of them
             rng = check_random_state(self.random_state)
             VD = X[rng.randint(len(X), size=2000)] - X[rng.randint(len(X), size=2000)]
-            VD = VD[(VD**2).sum(1) > 0]; wD = np.ones(len(VD))
+            VD = VD[(VD**2).sum(1) > 0]
+            wD = np.ones(len(VD))
         scale = mean_var(X)
-        f = mmc_objective(V[s > 0], w[s > 0]/w[s > 0].sum(), VD, wD, self.reg/X.shape[1])
-        return minimise_psd(f, np.eye(X.shape[1])/scale, self.diagonal, self.max_iter, self.tol)
+        f = mmc_objective(
+            V[s > 0], w[s > 0] / w[s > 0].sum(), VD, wD, self.reg / X.shape[1]
+        )
+        return minimise_psd(
+            f, np.eye(X.shape[1]) / scale, self.diagonal, self.max_iter, self.tol
+        )
 
 # %% ../../nbs/21_metric_baselines.ipynb #434ebef0
 def chunklet_scatter(X, must):
@@ -140,165 +205,249 @@ def chunklet_scatter(X, must):
     group = ml_components(len(X), must)
     size = np.bincount(group)
     inside = size[group] > 1
-    mean = np.array([np.bincount(group, x, len(size)) for x in X.T]).T/size[:, None]
+    mean = np.array([np.bincount(group, x, len(size)) for x in X.T]).T / size[:, None]
     R = (X - mean[group])[inside]
-    return R.T@R/max(len(R), 1), len(R)
+    return R.T @ R / max(len(R), 1), len(R)
+
 
 class RCA(MetricLearner):
     "Whitening of the variation inside must-link groups, eq. (4) (Bar-Hillel et al. 2003)."
-    _grid = "reg", (.01, .1, 1.)
-    def __init__(self, *,
-        reg=.01, # ρ, in units of the mean variance of a column
+
+    _grid = "reg", (0.01, 0.1, 1.0)
+
+    def __init__(
+        self,
+        *,
+        reg=0.01,  # ρ, in units of the mean variance of a column
     ):
         self.reg = reg
 
     def _learn(self, X, c):
-        if not self.reg > 0: raise ValueError(f"reg={self.reg!r} must be above 0: the groups need not span all directions.")
+        if not self.reg > 0:
+            raise ValueError(
+                f"reg={self.reg!r} must be above 0: the groups need not span all directions."
+            )
         C, n = chunklet_scatter(X, c.must)
-        if n == 0: return np.eye(X.shape[1]), [0.]
-        C = C + self.reg*mean_var(X)*np.eye(len(C))
+        if n == 0:
+            return np.eye(X.shape[1]), [0.0]
+        C = C + self.reg * mean_var(X) * np.eye(len(C))
         A = np.linalg.inv(C)
-        return A, [np.trace(A@C) - np.linalg.slogdet(A)[1]]
+        return A, [np.trace(A @ C) - np.linalg.slogdet(A)[1]]
 
 # %% ../../nbs/21_metric_baselines.ipynb #e0f036f2
 def logdet_div(
-    A:np.ndarray, # `(d, d)`
-    A0:np.ndarray, # `(d, d)`
-)->float:
+    A: np.ndarray,  # `(d, d)`
+    A0: np.ndarray,  # `(d, d)`
+) -> float:
     "Log-det divergence, eq. (5)."
-    M = A@np.linalg.inv(A0)
+    M = A @ np.linalg.inv(A0)
     return float(np.trace(M) - np.linalg.slogdet(M)[1] - len(A))
 
 # %% ../../nbs/21_metric_baselines.ipynb #251b3c24
 @njit(cache=True)
 def _itml_pass(A, V, delta, gamma, lam, xi):
     "One pass of (8) over all links, in place; returns the largest relative change of a multiplier."
-    d, change = len(A), 0.
+    d, change = len(A), 0.0
     Av = np.empty(d)
     for i in range(len(V)):
-        p = 0.
+        p = 0.0
         for r in range(d):
-            Av[r] = 0.
-            for t in range(d): Av[r] += A[r, t]*V[i, t]
-            p += V[i, r]*Av[r]
+            Av[r] = 0.0
+            for t in range(d):
+                Av[r] += A[r, t] * V[i, t]
+            p += V[i, r] * Av[r]
         g = gamma[i]
-        alpha = min(lam[i], delta[i]*g/(g + 1)*(1/p - 1/xi[i]))
-        if alpha == 0.: continue
+        alpha = min(lam[i], delta[i] * g / (g + 1) * (1 / p - 1 / xi[i]))
+        if alpha == 0.0:
+            continue
         lam[i] -= alpha
-        xi[i] = 1/(1/xi[i] + delta[i]*alpha/g)
-        beta = delta[i]*alpha/(1 - delta[i]*alpha*p)
-        change = max(change, abs(alpha)*p)
+        xi[i] = 1 / (1 / xi[i] + delta[i] * alpha / g)
+        beta = delta[i] * alpha / (1 - delta[i] * alpha * p)
+        change = max(change, abs(alpha) * p)
         for r in range(d):
-            for t in range(d): A[r, t] += beta*Av[r]*Av[t]
+            for t in range(d):
+                A[r, t] += beta * Av[r] * Av[t]
     return change
+
 
 def itml_dual(A, A0, xi, xi0, gamma):
     "The dual value g of eq. (7)."
-    return -np.linalg.slogdet(A@np.linalg.inv(A0))[1] - (gamma*np.log(xi/xi0)).sum()
+    return -np.linalg.slogdet(A @ np.linalg.inv(A0))[1] - (gamma * np.log(xi / xi0)).sum()
 
 # %% ../../nbs/21_metric_baselines.ipynb #57dc293b
 def itml(
-    V:np.ndarray, # `(m, d)` differences
-    delta:np.ndarray, # `(m,)` +1 similar, −1 dissimilar
-    gamma:np.ndarray, # `(m,)` price of slack
-    u:float, l:float, # squared distances wanted for similar and dissimilar pairs
-    A0:np.ndarray, # `(d, d)` prior metric
-    max_iter:int=1000,
-    tol:float=1e-3, # largest relative change of a multiplier at which to stop
-)->tuple: # A, multipliers, slack, falling values of −g
+    V: np.ndarray,  # `(m, d)` differences
+    delta: np.ndarray,  # `(m,)` +1 similar, −1 dissimilar
+    gamma: np.ndarray,  # `(m,)` price of slack
+    u: float,
+    l: float,  # squared distances wanted for similar and dissimilar pairs
+    A0: np.ndarray,  # `(d, d)` prior metric
+    max_iter: int = 1000,
+    tol: float = 1e-3,  # largest relative change of a multiplier at which to stop
+) -> tuple:  # A, multipliers, slack, falling values of −g
     "Bregman projections for eq. (6)."
     A, lam, xi0 = A0.copy(), np.zeros(len(V)), np.where(delta > 0, u, l)
-    xi, history = xi0.copy(), [0.]
+    xi, history = xi0.copy(), [0.0]
     for _ in range(max_iter):
         change = _itml_pass(A, V, delta, gamma, lam, xi)
         history.append(-itml_dual(A, A0, xi, xi0, gamma))
-        if change < tol: break
+        if change < tol:
+            break
     return A, lam, xi, history
 
 # %% ../../nbs/21_metric_baselines.ipynb #ba10b706
 class ITML(MetricLearner):
     "The metric nearest to Euclidean that the answers allow, eq. (6) (Davis et al. 2007)."
-    _grid = "gamma", (1., .1, .01)
-    def __init__(self, *,
-        gamma=1., # price of slack: small = answers are doubted
-        bounds=(5, 95), # percentiles of squared distances wanted for similar and dissimilar pairs
-        max_iter=1000, tol=1e-3, random_state=None):
-        self.gamma, self.bounds, self.max_iter, self.tol, self.random_state = gamma, bounds, max_iter, tol, random_state
+
+    _grid = "gamma", (1.0, 0.1, 0.01)
+
+    def __init__(
+        self,
+        *,
+        gamma=1.0,  # price of slack: small = answers are doubted
+        bounds=(
+            5,
+            95,
+        ),  # percentiles of squared distances wanted for similar and dissimilar pairs
+        max_iter=1000,
+        tol=1e-3,
+        random_state=None,
+    ):
+        self.gamma, self.bounds, self.max_iter, self.tol, self.random_state = (
+            gamma,
+            bounds,
+            max_iter,
+            tol,
+            random_state,
+        )
 
     def _learn(self, X, c):
-        if not self.gamma > 0: raise ValueError(f"gamma={self.gamma!r} must be above 0: it is the price of slack.")
-        if np.shape(self.bounds) != (2,) or not 0 <= self.bounds[0] < self.bounds[1] <= 100: raise ValueError(f"bounds={self.bounds!r}: two percentiles are needed, the lower one first, such as (5, 95).")
+        if not self.gamma > 0:
+            raise ValueError(
+                f"gamma={self.gamma!r} must be above 0: it is the price of slack."
+            )
+        if np.shape(self.bounds) != (2,) or not 0 <= self.bounds[0] < self.bounds[1] <= 100:
+            raise ValueError(
+                f"bounds={self.bounds!r}: two percentiles are needed, the lower one first, such as (5, 95)."
+            )
         V, s, w = differences(X, c)
         d = X.shape[1]
-        if not len(V): return np.eye(d), [0.]
+        if not len(V):
+            return np.eye(d), [0.0]
         rng, n = check_random_state(self.random_state), len(X)
         i, j = np.triu_indices(n, 1) if n <= 500 else rng.randint(n, size=(2, 100_000))
-        u, l = np.percentile(((X[i] - X[j])**2).sum(1)[i != j], self.bounds)
+        u, l = np.percentile(((X[i] - X[j]) ** 2).sum(1)[i != j], self.bounds)
         scale = mean_var(X)
-        A, self.multipliers_, _, history = itml(V/np.sqrt(scale), s, self.gamma*w, max(u, 1e-9*l)/scale, l/scale, np.eye(d), self.max_iter, self.tol)
+        A, self.multipliers_, _, history = itml(
+            V / np.sqrt(scale),
+            s,
+            self.gamma * w,
+            max(u, 1e-9 * l) / scale,
+            l / scale,
+            np.eye(d),
+            self.max_iter,
+            self.tol,
+        )
         return A, history, len(history) - 1
 
 # %% ../../nbs/21_metric_baselines.ipynb #d2668ff8
 def comparisons(
-    X:np.ndarray, # `(n, d)`
-    c=None, # resolved Constraints
-    t=None, # resolved Triplets
-    limit:int=20_000, # most comparisons made from pairs
-    rng=None, # numpy RandomState, for the sample
-)->tuple: # differences that should be short, differences that should be long, weights that sum to 1
+    X: np.ndarray,  # `(n, d)`
+    c=None,  # resolved Constraints
+    t=None,  # resolved Triplets
+    limit: int = 20_000,  # most comparisons made from pairs
+    rng=None,  # numpy RandomState, for the sample
+) -> tuple:  # differences that should be short, differences that should be long, weights that sum to 1
     "Relative comparisons from triplets and from must-links against cannot-links."
     near, far, w = [], [], []
     if t is not None and not t.empty:
         p, q, o = t.alike().T
-        near += [X[p] - X[q]]*2; far += [X[p] - X[o], X[q] - X[o]]; w += [t.weight[t.answer != "none"]/2]*2
+        near += [X[p] - X[q]] * 2
+        far += [X[p] - X[o], X[q] - X[o]]
+        w += [t.weight[t.answer != "none"] / 2] * 2
     if c is not None and not c.empty:
         V, s, wt = differences(X, c)
         m, k = np.flatnonzero(s > 0), np.flatnonzero(s < 0)
-        if len(m)*len(k) <= limit: i, j = np.repeat(m, len(k)), np.tile(k, len(m))
-        else: i, j = m[rng.randint(len(m), size=limit)], k[rng.randint(len(k), size=limit)]
-        near.append(V[i]); far.append(V[j]); w.append(wt[i]*wt[j]*len(V)/max(len(i), 1))
-    if not near or not sum(map(len, w)): return np.empty((0, X.shape[1])), np.empty((0, X.shape[1])), np.empty(0)
+        if len(m) * len(k) <= limit:
+            i, j = np.repeat(m, len(k)), np.tile(k, len(m))
+        else:
+            i, j = m[rng.randint(len(m), size=limit)], k[rng.randint(len(k), size=limit)]
+        near.append(V[i])
+        far.append(V[j])
+        w.append(wt[i] * wt[j] * len(V) / max(len(i), 1))
+    if not near or not sum(map(len, w)):
+        return np.empty((0, X.shape[1])), np.empty((0, X.shape[1])), np.empty(0)
     near, far, w = np.concatenate(near), np.concatenate(far), np.concatenate(w)
     keep = ((near**2).sum(1) > 0) & ((far**2).sum(1) > 0)
-    return near[keep], far[keep], w[keep]/w[keep].sum()
+    return near[keep], far[keep], w[keep] / w[keep].sum()
 
 # %% ../../nbs/21_metric_baselines.ipynb #fc806f1b
 def lsml_objective(near, far, w, eta, A0):
     "Eq. (9) as a function A → (value, gradient)."
     P = np.linalg.inv(A0)
+
     def f(A):
         sign, logdet = np.linalg.slogdet(A)
-        if sign <= 0: return np.inf, P
+        if sign <= 0:
+            return np.inf, P
         r, q = lengths(near, A), lengths(far, A)
-        g = eta*w*np.maximum(r - q, 0)
-        G = weighted_outer(near, g/r) - weighted_outer(far, g/q) + P - np.linalg.inv(A)
-        return (g*np.maximum(r - q, 0)).sum() + (A*P).sum() - logdet, G
+        g = eta * w * np.maximum(r - q, 0)
+        G = weighted_outer(near, g / r) - weighted_outer(far, g / q) + P - np.linalg.inv(A)
+        return (g * np.maximum(r - q, 0)).sum() + (A * P).sum() - logdet, G
+
     return f
 
 # %% ../../nbs/21_metric_baselines.ipynb #b72e49df
 class LSML(MetricLearner):
     "A metric from relative comparisons: triplets, or must-links against cannot-links, eq. (9) (Liu et al. 2012)."
-    _grid = "eta", (10., 1., 100.)
+
+    _grid = "eta", (10.0, 1.0, 100.0)
     __metadata_request__fit = {"constraints": True, "triplets": True, "sample_id": True}
-    def __init__(self, *,
-        eta=10., # how much the comparisons count against the prior
-        max_comparisons=20_000, # made from pairs
-        max_iter=300, tol=1e-9, random_state=None):
-        self.eta, self.max_comparisons, self.max_iter, self.tol, self.random_state = eta, max_comparisons, max_iter, tol, random_state
+
+    def __init__(
+        self,
+        *,
+        eta=10.0,  # how much the comparisons count against the prior
+        max_comparisons=20_000,  # made from pairs
+        max_iter=300,
+        tol=1e-9,
+        random_state=None,
+    ):
+        self.eta, self.max_comparisons, self.max_iter, self.tol, self.random_state = (
+            eta,
+            max_comparisons,
+            max_iter,
+            tol,
+            random_state,
+        )
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
         "Learn the metric from pairs, triplets, or both."
-        if sample_id is None and hasattr(X, "iloc"): sample_id = np.asarray(X.index)
+        if sample_id is None and hasattr(X, "iloc"):
+            sample_id = np.asarray(X.index)
         X, c = self._validate_fit(X, constraints, sample_id)
         t = as_triplets(triplets, n_samples=len(X), sample_id=sample_id)
         scale = mean_var(X)
-        comp = comparisons(X/np.sqrt(scale), c, t, self.max_comparisons, check_random_state(self.random_state))
-        return self._keep(*(self._learn(*comp) if len(comp[0]) else (np.eye(X.shape[1]), [0.])))
+        comp = comparisons(
+            X / np.sqrt(scale),
+            c,
+            t,
+            self.max_comparisons,
+            check_random_state(self.random_state),
+        )
+        return self._keep(
+            *(self._learn(*comp) if len(comp[0]) else (np.eye(X.shape[1]), [0.0]))
+        )
 
     def _learn(self, near, far, w):
-        if not self.eta > 0: raise ValueError(f"eta={self.eta!r} must be above 0: it says how much the comparisons count.")
+        if not self.eta > 0:
+            raise ValueError(
+                f"eta={self.eta!r} must be above 0: it says how much the comparisons count."
+            )
         A0 = np.eye(near.shape[1])
-        return minimise_psd(lsml_objective(near, far, w, self.eta, A0), A0, False, self.max_iter, self.tol)
+        return minimise_psd(
+            lsml_objective(near, far, w, self.eta, A0), A0, False, self.max_iter, self.tol
+        )
 
 # %% ../../nbs/21_metric_baselines.ipynb #b78c42ba
 def sparse_lp(near, far, w, gamma):
@@ -306,39 +455,70 @@ def sparse_lp(near, far, w, gamma):
     d, T = near.shape[1], len(near)
     i, j = np.triu_indices(d, 1)
     m = len(i)
-    diag, off = far**2 - near**2, 2*(far[:, i]*far[:, j] - near[:, i]*near[:, j])
-    margin = hstack([coo_array(-np.hstack([diag, off, -off])), -identity(T)]) if m else hstack([coo_array(-diag), -identity(T)])
-    ones, e = np.ones(2*m), np.arange(m)
-    dominant = hstack([-identity(d), coo_array((np.ones(4*m), (np.r_[i, j, i, j], np.r_[e, e, m+e, m+e])), shape=(d, 2*m)), coo_array((d, T))])
-    res = linprog(np.r_[np.full(d, gamma), 2*gamma*ones, w], A_ub=vstack([margin, dominant]).tocsr(), b_ub=np.r_[-np.ones(T), np.zeros(d)], method="highs")
+    diag, off = far**2 - near**2, 2 * (far[:, i] * far[:, j] - near[:, i] * near[:, j])
+    margin = (
+        hstack([coo_array(-np.hstack([diag, off, -off])), -identity(T)])
+        if m
+        else hstack([coo_array(-diag), -identity(T)])
+    )
+    ones, e = np.ones(2 * m), np.arange(m)
+    dominant = hstack(
+        [
+            -identity(d),
+            coo_array(
+                (np.ones(4 * m), (np.r_[i, j, i, j], np.r_[e, e, m + e, m + e])),
+                shape=(d, 2 * m),
+            ),
+            coo_array((d, T)),
+        ]
+    )
+    res = linprog(
+        np.r_[np.full(d, gamma), 2 * gamma * ones, w],
+        A_ub=vstack([margin, dominant]).tocsr(),
+        b_ub=np.r_[-np.ones(T), np.zeros(d)],
+        method="highs",
+    )
     A = np.diag(res.x[:d])
-    A[i, j] = A[j, i] = res.x[d:d+m] - res.x[d+m:d+2*m]
+    A[i, j] = A[j, i] = res.x[d : d + m] - res.x[d + m : d + 2 * m]
     return A, res.fun, float(-res.ineqlin.marginals[:T].sum())
+
 
 class SparseLP(LSML):
     "A sparse metric from relative comparisons by linear programming, eq. (10) (after Rosales and Fung 2006)."
-    _grid = "gamma", (.01, .1, .001)
-    def __init__(self, *,
-        gamma=.01, # price of the entries of A
-        max_comparisons=2000, # made from pairs
-        random_state=None):
-        self.gamma, self.max_comparisons, self.random_state = gamma, max_comparisons, random_state
+
+    _grid = "gamma", (0.01, 0.1, 0.001)
+
+    def __init__(
+        self,
+        *,
+        gamma=0.01,  # price of the entries of A
+        max_comparisons=2000,  # made from pairs
+        random_state=None,
+    ):
+        self.gamma, self.max_comparisons, self.random_state = (
+            gamma,
+            max_comparisons,
+            random_state,
+        )
 
     def _learn(self, near, far, w):
-        if not self.gamma > 0: raise ValueError(f"gamma={self.gamma!r} must be above 0: it is the price of the entries of A.")
+        if not self.gamma > 0:
+            raise ValueError(
+                f"gamma={self.gamma!r} must be above 0: it is the price of the entries of A."
+            )
         A, value, _ = sparse_lp(near, far, w, self.gamma)
         return (A, [value]) if A.any() else (np.eye(len(A)), [value])
 
 # %% ../../nbs/21_metric_baselines.ipynb #60dd7162
 def tune_learner(
-    learner, # a metric learner
-    grid:tuple, # its parameter, and values to try
-    X:np.ndarray, # `(n, d)`
-    c, # resolved Constraints
-    K:int, # clusters
-    folds:int, # parts into which the answers are divided
-    rng, # numpy RandomState
-)->tuple: # the best value, share of held-out answers kept for each value
+    learner,  # a metric learner
+    grid: tuple,  # its parameter, and values to try
+    X: np.ndarray,  # `(n, d)`
+    c,  # resolved Constraints
+    K: int,  # clusters
+    folds: int,  # parts into which the answers are divided
+    rng,  # numpy RandomState
+) -> tuple:  # the best value, share of held-out answers kept for each value
     "Choose a parameter by cross-validation on the answers."
     name, values = grid
     part, seed = rng.permutation(c.n_constraints) % folds, rng.randint(2**31 - 1)
@@ -346,33 +526,58 @@ def tune_learner(
     for f in range(folds):
         train, test = c.select(part != f), c.select(part == f)
         for i, v in enumerate(values):
-            Y = clone(learner).set_params(**{name: v}).fit(X, constraints=train).transform(X)
+            Y = (
+                clone(learner)
+                .set_params(**{name: v})
+                .fit(X, constraints=train)
+                .transform(X)
+            )
             z = KMeans(K, n_init=3, random_state=seed).fit(Y).labels_
             ok = (z[test.a] == z[test.b]) == (test.value > 0)
-            kept[i] += (test.weight*ok*(test.value != 0)).sum()
-    return values[int(kept.argmax())], kept/max((c.weight*(c.value != 0)).sum(), 1e-300)
+            kept[i] += (test.weight * ok * (test.value != 0)).sum()
+    return values[int(kept.argmax())], kept / max((c.weight * (c.value != 0)).sum(), 1e-300)
 
 # %% ../../nbs/21_metric_baselines.ipynb #metric-keep
 def _keep_clusters(est, X, c):
     "Fitted attributes from `learner_` and `kmeans_`."
     est._used, est.labels_ = np.unique(est.kmeans_.labels_, return_inverse=True)
     est.n_clusters_, est.metric_ = len(est._used), est.learner_.metric_
-    est.cluster_centers_ = np.array([X[est.labels_ == k].mean(0) for k in range(est.n_clusters_)])
-    est.objective_history_, est.n_iter_ = est.learner_.objective_history_, est.kmeans_.n_iter_
+    est.cluster_centers_ = np.array(
+        [X[est.labels_ == k].mean(0) for k in range(est.n_clusters_)]
+    )
+    est.objective_history_, est.n_iter_ = (
+        est.learner_.objective_history_,
+        est.kmeans_.n_iter_,
+    )
     est.suspects_ = broken_answers(est.labels_, c)
     return est
 
 # %% ../../nbs/21_metric_baselines.ipynb #09281392
 class MetricKMeans(ConstrainedClusterer):
     "A learned metric, then k-means."
+
     _default = None
-    def __init__(self, n_clusters=8, *,
-        learner=None, # a metric learner; None: the one this class is named after
-        tune=True, # choose the learner's main parameter by cross-validation on the answers?
-        folds=3, # parts of the answers for that
-        n_init=50, # restarts of k-means
-        max_iter=300, random_state=None):
-        self.n_clusters, self.learner, self.tune, self.folds, self.n_init, self.max_iter, self.random_state = n_clusters, learner, tune, folds, n_init, max_iter, random_state
+
+    def __init__(
+        self,
+        n_clusters=8,
+        *,
+        learner=None,  # a metric learner; None: the one this class is named after
+        tune=True,  # choose the learner's main parameter by cross-validation on the answers?
+        folds=3,  # parts of the answers for that
+        n_init=50,  # restarts of k-means
+        max_iter=300,
+        random_state=None,
+    ):
+        (
+            self.n_clusters,
+            self.learner,
+            self.tune,
+            self.folds,
+            self.n_init,
+            self.max_iter,
+            self.random_state,
+        ) = n_clusters, learner, tune, folds, n_init, max_iter, random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Learn the metric from `constraints`, then cluster."
@@ -381,18 +586,38 @@ class MetricKMeans(ConstrainedClusterer):
 
     def _fit(self, X, c, more):
         K, rng = self._check_n_clusters(len(X)), check_random_state(self.random_state)
-        c = Constraints(c.a, c.b, c.value, weight=c.weight, n_samples=len(X), value_kind="pm1")
-        if not isinstance(self.folds, (int, np.integer)) or self.folds < 2: raise ValueError(f"folds={self.folds!r} must be a whole number of at least 2.")
-        if self.learner is not None and not hasattr(self.learner, "transform"): raise TypeError(f"learner={self.learner!r} is not a metric learner: give one such as ITML(), or None.")
+        c = Constraints(
+            c.a, c.b, c.value, weight=c.weight, n_samples=len(X), value_kind="pm1"
+        )
+        if not isinstance(self.folds, (int, np.integer)) or self.folds < 2:
+            raise ValueError(f"folds={self.folds!r} must be a whole number of at least 2.")
+        if self.learner is not None and not hasattr(self.learner, "transform"):
+            raise TypeError(
+                f"learner={self.learner!r} is not a metric learner: give one such as ITML(), or None."
+            )
         learner = clone(self.learner) if self.learner is not None else self._default()
-        if "random_state" in learner.get_params(): learner.set_params(random_state=rng.randint(2**31 - 1))
+        if "random_state" in learner.get_params():
+            learner.set_params(random_state=rng.randint(2**31 - 1))
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)          # fewer distinct points than clusters
-            if self.tune and getattr(learner, "_grid", None) and c.n_constraints >= 4*self.folds:
-                best, self.tuning_ = tune_learner(learner, learner._grid, X, c, K, self.folds, rng)
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # fewer distinct points than clusters
+            if (
+                self.tune
+                and getattr(learner, "_grid", None)
+                and c.n_constraints >= 4 * self.folds
+            ):
+                best, self.tuning_ = tune_learner(
+                    learner, learner._grid, X, c, K, self.folds, rng
+                )
                 learner.set_params(**{learner._grid[0]: best})
             self.learner_ = learner.fit(X, constraints=c, **more)
-            self.kmeans_ = KMeans(K, n_init=self.n_init, max_iter=self.max_iter, random_state=rng.randint(2**31 - 1)).fit(learner.transform(X))
+            self.kmeans_ = KMeans(
+                K,
+                n_init=self.n_init,
+                max_iter=self.max_iter,
+                random_state=rng.randint(2**31 - 1),
+            ).fit(learner.transform(X))
         return _keep_clusters(self, X, c)
 
     def predict(self, X):
@@ -404,28 +629,38 @@ class MetricKMeans(ConstrainedClusterer):
 # %% ../../nbs/21_metric_baselines.ipynb #1cfe0d1a
 class ITMLKMeans(MetricKMeans):
     "k-means under the metric of `ITML`."
+
     method_name, _default = "itml", ITML
+
 
 class RCAKMeans(MetricKMeans):
     "k-means under the metric of `RCA`."
+
     method_name, _default = "rca", RCA
+
 
 class MMCKMeans(MetricKMeans):
     "k-means under the metric of `MMC`: the diagonal one, as in the thesis, unless another `learner` is given."
+
     method_name, _default = "mmc", staticmethod(lambda: MMC(diagonal=True))
+
 
 class LSMLKMeans(MetricKMeans):
     "k-means under the metric of `LSML`: pairs, triplets or both."
+
     method_name, _default, side_information = "lsml", LSML, ("pairs", "triplets")
     __metadata_request__fit = {"constraints": True, "triplets": True, "sample_id": True}
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
         "Learn the metric from `constraints` and `triplets`, then cluster."
-        if sample_id is None and hasattr(X, "iloc"): sample_id = np.asarray(X.index)
+        if sample_id is None and hasattr(X, "iloc"):
+            sample_id = np.asarray(X.index)
         X, c = self._validate_fit(X, constraints, sample_id)
         t = as_triplets(triplets, n_samples=len(X), sample_id=sample_id)
         return self._fit(X, c, {} if t.empty else {"triplets": t})
 
+
 class SparseLPKMeans(LSMLKMeans):
     "k-means under the metric of `SparseLP`: pairs, triplets or both. Not in the registry: see eq. (10)."
+
     method_name, _default = None, SparseLP

@@ -23,55 +23,84 @@ from sklearn.utils import check_random_state
 from ..constraints import as_constraints
 from ..estimators import ConstrainedClusterer
 from ..graph import connected
-from ..spectral import _check_affinity, _signed, _solve, affinity_matrix, degrees, normalised_operator, round_kmeans, spectral_embedding
+from csc_nb.spectral import (
+    _check_affinity,
+    _signed,
+    _solve,
+    affinity_matrix,
+    degrees,
+    normalised_operator,
+    round_kmeans,
+    spectral_embedding,
+)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #558dc4e4
 def link_matrices(
-    c, # resolved `Constraints`, or None
-    n:int, # rows
-)->tuple: # `must`, `cannot`: symmetric, sparse, `(n, n)`, non-negative
+    c,  # resolved `Constraints`, or None
+    n: int,  # rows
+) -> tuple:  # `must`, `cannot`: symmetric, sparse, `(n, n)`, non-negative
     "Must-links and cannot-links as two weighted graphs; repeated answers add, opposite ones cancel."
-    if c is None or c.n_constraints == 0: return sp.csr_matrix((n, n)), sp.csr_matrix((n, n))
+    if c is None or c.n_constraints == 0:
+        return sp.csr_matrix((n, n)), sp.csr_matrix((n, n))
     off = c.a != c.b
-    v = (np.asarray(c.value, float)*c.weight)[off]
+    v = (np.asarray(c.value, float) * c.weight)[off]
     A = sp.coo_matrix((v, (c.a[off], c.b[off])), shape=(n, n)).tocsr()
-    A = (A + A.T).tocsr(); A.eliminate_zeros()
+    A = (A + A.T).tocsr()
+    A.eliminate_zeros()
     must, cannot = A.maximum(0), (-A).maximum(0)
-    must.eliminate_zeros(); cannot.eliminate_zeros()
+    must.eliminate_zeros()
+    cannot.eliminate_zeros()
     return must.tocsr(), cannot.tocsr()
 
 # %% ../../nbs/22_spectral_baselines.ipynb #07fb8968
 def part_vectors(
-    A, # graph whose connected parts count
-    weight:np.ndarray, # `(n,)` the eigenvector on a part is proportional to this
-)->np.ndarray: # `(n, c)` sparse, unit columns, heaviest part first
+    A,  # graph whose connected parts count
+    weight: np.ndarray,  # `(n,)` the eigenvector on a part is proportional to this
+) -> np.ndarray:  # `(n, c)` sparse, unit columns, heaviest part first
     "One unit vector per connected part."
     k, part = connected_components(A, directed=False)
     size = np.bincount(part, weight**2, k)
-    rank = np.empty(k, np.int64); rank[np.argsort(-size, kind="stable")] = np.arange(k)
+    rank = np.empty(k, np.int64)
+    rank[np.argsort(-size, kind="stable")] = np.arange(k)
     ok = size[part] > 0
-    U = sp.csc_matrix((weight[ok]/np.sqrt(size[part])[ok], (np.flatnonzero(ok), rank[part[ok]])), shape=(len(part), k))
-    return U[:, :int((size > 0).sum())]
+    U = sp.csc_matrix(
+        (weight[ok] / np.sqrt(size[part])[ok], (np.flatnonzero(ok), rank[part[ok]])),
+        shape=(len(part), k),
+    )
+    return U[:, : int((size > 0).sum())]
+
 
 def leading(op, U, k, random_state=0):
     "The `k` leading eigenvectors of `op`, of which the columns of `U` are known to come first."
-    if U.shape[1] >= k: return U[:, :k].toarray()
-    mul = lambda v: op @ v - 2*(U @ (U.T @ v))
+    if U.shape[1] >= k:
+        return U[:, :k].toarray()
+    mul = lambda v: op @ v - 2 * (U @ (U.T @ v))
     rest = LinearOperator(op.shape, matvec=mul, matmat=mul, dtype=np.float64)
-    return np.c_[U.toarray(), _signed(_solve(rest, k-U.shape[1], "auto", 1e-8, None, random_state)[1])]
+    return np.c_[
+        U.toarray(),
+        _signed(_solve(rest, k - U.shape[1], "auto", 1e-8, None, random_state)[1]),
+    ]
 
 # %% ../../nbs/22_spectral_baselines.ipynb #baac3a64
 class _SpectralMethod(ConstrainedClusterer):
     "Affinity, embedding with links, k-means; subclasses define `_embed`."
-    def __init__(self,
-        n_clusters=8, # K
+
+    def __init__(
+        self,
+        n_clusters=8,  # K
         *,
-        affinity="local", # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
-        n_neighbors=20, # links per row of the graph; None: dense
-        n_init=10, # starts of k-means
-        random_state=None, # seed
+        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
+        n_neighbors=20,  # links per row of the graph; None: dense
+        n_init=10,  # starts of k-means
+        random_state=None,  # seed
     ):
-        self.n_clusters, self.affinity, self.n_neighbors, self.n_init, self.random_state = n_clusters, affinity, n_neighbors, n_init, random_state
+        self.n_clusters, self.affinity, self.n_neighbors, self.n_init, self.random_state = (
+            n_clusters,
+            affinity,
+            n_neighbors,
+            n_init,
+            random_state,
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -80,17 +109,24 @@ class _SpectralMethod(ConstrainedClusterer):
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Cluster the rows of `X`; `constraints` are pairs."
-        if sample_id is None and hasattr(X, "iloc"): sample_id = np.asarray(X.index)
-        X = self._validate_X(X, accept_sparse="csr" if self.affinity == "precomputed" else False)
+        if sample_id is None and hasattr(X, "iloc"):
+            sample_id = np.asarray(X.index)
+        X = self._validate_X(
+            X, accept_sparse="csr" if self.affinity == "precomputed" else False
+        )
         c = as_constraints(constraints, n_samples=X.shape[0], sample_id=sample_id)
         K, rs = self._check_n_clusters(X.shape[0]), check_random_state(self.random_state)
-        W = self._affinity(X); _check_affinity(W, K)
+        W = self._affinity(X)
+        _check_affinity(W, K)
         must, cannot = link_matrices(c, W.shape[0])
         self._solve_it(W, must, cannot, K, rs)
         return self
 
     def _affinity(self, X):
-        if self.n_neighbors is not None and self.n_neighbors < 1: raise ValueError(f"n_neighbors={self.n_neighbors!r}: give at least 1, or None for the dense affinity.")
+        if self.n_neighbors is not None and self.n_neighbors < 1:
+            raise ValueError(
+                f"n_neighbors={self.n_neighbors!r}: give at least 1, or None for the dense affinity."
+            )
         return affinity_matrix(X, self.affinity, self.n_neighbors)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #a30b8bd7
@@ -98,99 +134,151 @@ def _solve_it(self, W, must, cannot, K, rs):
     "Embed, round, store."
     seed = int(rs.randint(2**31 - 1))
     self.embedding_ = self._embed(W, must, cannot, K, seed)
-    z = round_kmeans(self.embedding_, K, self.n_init, seed) if len(self.embedding_) > 1 else np.zeros(1, np.int64)
+    z = (
+        round_kmeans(self.embedding_, K, self.n_init, seed)
+        if len(self.embedding_) > 1
+        else np.zeros(1, np.int64)
+    )
     self.labels_ = np.unique(z, return_inverse=True)[1].astype(np.int64)
     self.n_clusters_, self.n_iter_ = int(self.labels_.max()) + 1, 1
     self.objective_history_ = [self._objective(W, must, cannot)]
+
 
 def _objective(self, W, must, cannot):
     "The trace that the embedding maximises."
     s = _half(degrees(W))
     V = self.embedding_
-    return float((V*(s[:, None]*(W @ (s[:, None]*V)))).sum())
+    return float((V * (s[:, None] * (W @ (s[:, None] * V)))).sum())
 
-def _half(deg): return np.where(deg > 0, deg, np.inf)**-.5        # D^(-1/2); rows without neighbours get 0
+
+def _half(deg):
+    return np.where(deg > 0, deg, np.inf) ** -0.5  # D^(-1/2); rows without neighbours get 0
+
+
 _SpectralMethod._solve_it, _SpectralMethod._objective = _solve_it, _objective
 
 # %% ../../nbs/22_spectral_baselines.ipynb #d2b0d4eb
 class PlainSpectral(_SpectralMethod):
     "Normalised spectral clustering (Ng, Jordan and Weiss 2001); takes constraints, for comparisons, and ignores them."
+
     method_name, side_information = "spectral", ()
-    def _embed(self, W, must, cannot, K, seed): return spectral_embedding(W, K, random_state=seed).vectors
+
+    def _embed(self, W, must, cannot, K, seed):
+        return spectral_embedding(W, K, random_state=seed).vectors
 
 # %% ../../nbs/22_spectral_baselines.ipynb #fd096039
 def rewrite_links(
-    W, # `(n, n)` affinity
-    must, cannot, # sparse link matrices
-): # affinity with 1 on must-links and 0 on cannot-links
+    W,  # `(n, n)` affinity
+    must,
+    cannot,  # sparse link matrices
+):  # affinity with 1 on must-links and 0 on cannot-links
     "Write the links into the affinity, SpLearn's first step."
     one, zero = (must > 0).astype(float), (cannot > 0).astype(float)
     if sp.issparse(W):
         touched = one + zero
-        A = (W - W.multiply(touched) + one).tocsr(); A.eliminate_zeros()
+        A = (W - W.multiply(touched) + one).tocsr()
+        A.eliminate_zeros()
         return A
     A = np.array(W, float)
-    for M, v in ((one, 1.), (zero, 0.)): i, j = M.nonzero(); A[i, j] = v
+    for M, v in ((one, 1.0), (zero, 0.0)):
+        i, j = M.nonzero()
+        A[i, j] = v
     return A
 
-def additive_operator(W)->LinearOperator:
+
+def additive_operator(W) -> LinearOperator:
     "SpLearn's N = (W + d_max I − D)/d_max, as products."
-    deg = degrees(W); top = max(deg.max(), 1e-300)
+    deg = degrees(W)
+    top = max(deg.max(), 1e-300)
+
     def mul(v):
         r = deg if v.ndim == 1 else deg[:, None]
-        return (W @ v + (top - r)*v)/top
+        return (W @ v + (top - r) * v) / top
+
     return LinearOperator(W.shape, matvec=mul, matmat=mul, dtype=np.float64)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #5912eb8e
 class SpectralLearning(_SpectralMethod):
     "Links written into the affinity, additive normalisation (Kamvar, Klein and Manning 2003)."
+
     method_name = "spectral-learning"
+
     def _embed(self, W, must, cannot, K, seed):
         A = rewrite_links(W, must, cannot)
         return leading(additive_operator(A), part_vectors(A, np.ones(A.shape[0])), K, seed)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #c92c6680
-def laplacian(A): "Graph Laplacian of a symmetric sparse matrix."; return (sp.diags(degrees(A)) - A).tocsr()
+def laplacian(A):
+    "Graph Laplacian of a symmetric sparse matrix."
+    return (sp.diags(degrees(A)) - A).tocsr()
+
 
 class SpectralRegularization(_SpectralMethod):
     "A penalty on broken must-links (Ji and Xu 2006); cannot-links are not used."
+
     method_name = "spectral-regularization"
-    def __init__(self,
-        n_clusters=8, # K
+
+    def __init__(
+        self,
+        n_clusters=8,  # K
         *,
-        beta=20., # price of a broken must-link
-        affinity="local", # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
-        n_neighbors=20, # links per row of the graph; None: dense
-        n_init=10, # starts of k-means
-        random_state=None, # seed
+        beta=20.0,  # price of a broken must-link
+        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
+        n_neighbors=20,  # links per row of the graph; None: dense
+        n_init=10,  # starts of k-means
+        random_state=None,  # seed
     ):
-        super().__init__(n_clusters, affinity=affinity, n_neighbors=n_neighbors, n_init=n_init, random_state=random_state)
+        super().__init__(
+            n_clusters,
+            affinity=affinity,
+            n_neighbors=n_neighbors,
+            n_init=n_init,
+            random_state=random_state,
+        )
         self.beta = beta
+
     def _embed(self, W, must, cannot, K, seed):
-        if not self.beta >= 0: raise ValueError(f"beta={self.beta!r} is the price of a broken must-link: give a number of at least 0.")
-        n, deg, graph = W.shape[0], degrees(W), (W if sp.issparse(W) else sp.csr_matrix(W)) + must
-        op = normalised_operator(W, [(-self.beta, sp.identity(n, format="csr"), laplacian(must))], deg)
+        if not self.beta >= 0:
+            raise ValueError(
+                f"beta={self.beta!r} is the price of a broken must-link: give a number of at least 0."
+            )
+        n, deg, graph = (
+            W.shape[0],
+            degrees(W),
+            (W if sp.issparse(W) else sp.csr_matrix(W)) + must,
+        )
+        op = normalised_operator(
+            W, [(-self.beta, sp.identity(n, format="csr"), laplacian(must))], deg
+        )
         return leading(op, part_vectors(graph, np.sqrt(deg)), K, seed)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #22dd33ac
 def csp_vectors(
-    W, Q, # `(n, n)` affinity; signed answers, both symmetric
-    K:int, # clusters
-    beta:float=0., # least agreement, over vol
-    n_vectors:int=None, # how many vectors to look at, those with the most agreement per cost; None: 2K
-    seed:int=0,
-)->tuple: # `(n, p)` feasible vectors of norm √vol, cheapest first; their costs; their agreements
+    W,
+    Q,  # `(n, n)` affinity; signed answers, both symmetric
+    K: int,  # clusters
+    beta: float = 0.0,  # least agreement, over vol
+    n_vectors: int = None,  # how many vectors to look at, those with the most agreement per cost; None: 2K
+    seed: int = 0,
+) -> (
+    tuple
+):  # `(n, p)` feasible vectors of norm √vol, cheapest first; their costs; their agreements
     "Feasible vectors of flexible constrained spectral clustering."
-    n, deg = W.shape[0], degrees(W); s, vol = _half(deg), deg.sum()
+    n, deg = W.shape[0], degrees(W)
+    s, vol = _half(deg), deg.sum()
     S = sp.diags(s)
     Qn = (S @ sp.csr_matrix(Q) @ S).tocsr()
-    v = _generalised(W, s, (Qn - beta*sp.identity(n)).tocsr(), min((n_vectors or 2*K) + 1, n), seed)
-    cost, agree = _quadratic(W, s, v), (v*(Qn @ v)).sum(0)
-    ok = (agree > beta + 1e-12) & (cost > 1e-5)                        # the trivial vector costs nothing
+    v = _generalised(
+        W, s, (Qn - beta * sp.identity(n)).tocsr(), min((n_vectors or 2 * K) + 1, n), seed
+    )
+    cost, agree = _quadratic(W, s, v), (v * (Qn @ v)).sum(0)
+    ok = (agree > beta + 1e-12) & (cost > 1e-5)  # the trivial vector costs nothing
     order = np.argsort(cost[ok], kind="stable")
-    return np.sqrt(vol)*v[:, ok][:, order], vol*cost[ok][order], vol*agree[ok][order]
+    return np.sqrt(vol) * v[:, ok][:, order], vol * cost[ok][order], vol * agree[ok][order]
 
-def _quadratic(W, s, v): return (v*v).sum(0) - (v*(s[:, None]*(W @ (s[:, None]*v)))).sum(0)
+
+def _quadratic(W, s, v):
+    return (v * v).sum(0) - (v * (s[:, None] * (W @ (s[:, None] * v)))).sum(0)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #567a8d36
 def _generalised(W, s, B, k, seed, ridge=1e-6):
@@ -198,84 +286,145 @@ def _generalised(W, s, B, k, seed, ridge=1e-6):
     n = len(s)
     if n <= 600 or not sp.issparse(W):
         A = W.toarray() if sp.issparse(W) else W
-        L = (1 + ridge)*np.eye(n) - s[:, None]*A*s
-        v = eigh(B.toarray(), L, subset_by_index=[n-k, n-1])[1]
+        L = (1 + ridge) * np.eye(n) - s[:, None] * A * s
+        v = eigh(B.toarray(), L, subset_by_index=[n - k, n - 1])[1]
     else:
-        S = sp.diags(s); L = ((1 + ridge)*sp.identity(n) - S @ W @ S).tocsc()
+        S = sp.diags(s)
+        L = ((1 + ridge) * sp.identity(n) - S @ W @ S).tocsc()
         lu = splu(L, permc_spec="MMD_AT_PLUS_A", options=dict(SymmetricMode=True))
         inv = LinearOperator((n, n), matvec=lu.solve, dtype=np.float64)
-        try: v = eigsh(B, k=min(k, n-1), M=L, Minv=inv, which="LA", v0=np.random.default_rng(seed).standard_normal(n), ncv=min(n, 4*k), tol=1e-5, maxiter=300)[1]
-        except ArpackNoConvergence as e: v = e.eigenvectors                    # the ones that were found
-    return _signed(v/np.linalg.norm(v, axis=0))
+        try:
+            v = eigsh(
+                B,
+                k=min(k, n - 1),
+                M=L,
+                Minv=inv,
+                which="LA",
+                v0=np.random.default_rng(seed).standard_normal(n),
+                ncv=min(n, 4 * k),
+                tol=1e-5,
+                maxiter=300,
+            )[1]
+        except ArpackNoConvergence as e:
+            v = e.eigenvectors  # the ones that were found
+    return _signed(v / np.linalg.norm(v, axis=0))
 
 # %% ../../nbs/22_spectral_baselines.ipynb #0198f871
 class FlexibleSpectral(_SpectralMethod):
     "Flexible constrained spectral clustering, CSP (Wang and Davidson 2010, K-way)."
+
     method_name = "flexible-spectral"
-    def __init__(self,
-        n_clusters=8, # K
+
+    def __init__(
+        self,
+        n_clusters=8,  # K
         *,
-        beta=0., # least agreement, as a share of vol; 0: more answers kept than broken
-        affinity="local", # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
-        n_neighbors=20, # links per row of the graph; None: dense
-        n_init=10, # starts of k-means
-        random_state=None, # seed
+        beta=0.0,  # least agreement, as a share of vol; 0: more answers kept than broken
+        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
+        n_neighbors=20,  # links per row of the graph; None: dense
+        n_init=10,  # starts of k-means
+        random_state=None,  # seed
     ):
-        super().__init__(n_clusters, affinity=affinity, n_neighbors=n_neighbors, n_init=n_init, random_state=random_state)
+        super().__init__(
+            n_clusters,
+            affinity=affinity,
+            n_neighbors=n_neighbors,
+            n_init=n_init,
+            random_state=random_state,
+        )
         self.beta = beta
+
     def _embed(self, W, must, cannot, K, seed):
         Q = (must - cannot).tocsr()
         if Q.nnz and K > 1:
             V, cost, agree = csp_vectors(W, Q, K, self.beta, seed=seed)
-            if V.shape[1] >= K-1: return np.c_[np.sqrt(degrees(W)/degrees(W).sum()), V[:, :K-1]/np.linalg.norm(V[:, :K-1], axis=0)]
-            warnings.warn(f"Only {V.shape[1]} of the {K-1} vectors agree more than beta={self.beta:.3g}: plain spectral clustering is used. Lower beta or give more answers.", UserWarning, stacklevel=4)
+            if V.shape[1] >= K - 1:
+                return np.c_[
+                    np.sqrt(degrees(W) / degrees(W).sum()),
+                    V[:, : K - 1] / np.linalg.norm(V[:, : K - 1], axis=0),
+                ]
+            warnings.warn(
+                f"Only {V.shape[1]} of the {K - 1} vectors agree more than beta={self.beta:.3g}: plain spectral clustering is used. Lower beta or give more answers.",
+                UserWarning,
+                stacklevel=4,
+            )
         return spectral_embedding(W, K, random_state=seed).vectors
 
 # %% ../../nbs/22_spectral_baselines.ipynb #2f585a66
 class CutProblem(NamedTuple):
     "A graph with links and the price of breaking them; must-links are already part of `A`."
-    A: sp.csr_matrix # W + γM
-    Q: sp.csr_matrix # γ × cannot-links
-    deg: np.ndarray # degrees of W
-    edges: tuple # ends i < j, weight, step size of each edge of `A`
 
-def cut_problem(W, deg, must=None, cannot=None, gamma=1.)->CutProblem:
+    A: sp.csr_matrix  # W + γM
+    Q: sp.csr_matrix  # γ × cannot-links
+    deg: np.ndarray  # degrees of W
+    edges: tuple  # ends i < j, weight, step size of each edge of `A`
+
+
+def cut_problem(W, deg, must=None, cannot=None, gamma=1.0) -> CutProblem:
     "Numerator and balance of (1)."
-    A = sp.csr_matrix(W if must is None else W + gamma*must); A.setdiag(0); A.eliminate_zeros()
-    Q = sp.csr_matrix(A.shape) if cannot is None else (gamma*cannot).tocsr()
-    U = sp.triu(A, 1).tocoo(); i, j = U.row.astype(np.int64), U.col.astype(np.int64)
+    A = sp.csr_matrix(W if must is None else W + gamma * must)
+    A.setdiag(0)
+    A.eliminate_zeros()
+    Q = sp.csr_matrix(A.shape) if cannot is None else (gamma * cannot).tocsr()
+    U = sp.triu(A, 1).tocoo()
+    i, j = U.row.astype(np.int64), U.col.astype(np.int64)
     links = np.bincount(np.r_[i, j], minlength=A.shape[0])
-    return CutProblem(A, Q, np.asarray(deg, float), (i, j, U.data.astype(float), 1/np.maximum(links[i] + links[j], 1.)))
+    return CutProblem(
+        A,
+        Q,
+        np.asarray(deg, float),
+        (i, j, U.data.astype(float), 1 / np.maximum(links[i] + links[j], 1.0)),
+    )
+
 
 def cut_value(
-    C:np.ndarray, # `(n,)` bool
-    P:CutProblem,
-)->float:
+    C: np.ndarray,  # `(n,)` bool
+    P: CutProblem,
+) -> float:
     "Objective (1) of a set."
     cut = lambda G: G[C][:, ~C].sum()
     v = P.deg[C].sum()
-    return float((cut(P.A) + P.Q.sum()/2 - cut(P.Q))*P.deg.sum()/(v*(P.deg.sum() - v)))
+    return float(
+        (cut(P.A) + P.Q.sum() / 2 - cut(P.Q)) * P.deg.sum() / (v * (P.deg.sum() - v))
+    )
 
 # %% ../../nbs/22_spectral_baselines.ipynb #fb7ff85b
 @njit(cache=True)
 def _sweep(order, Ap, Ai, Ax, Qp, Qi, Qx, deg, top, vol):
     "Size and value of the best prefix of `order`; `top` is the numerator of the empty set."
     inside = np.zeros(len(order), np.bool_)
-    cut, v, best, size = top, 0., np.inf, 1
-    for k in range(len(order)-1):
+    cut, v, best, size = top, 0.0, np.inf, 1
+    for k in range(len(order) - 1):
         i = order[k]
-        for p in range(Ap[i], Ap[i+1]): cut += -Ax[p] if inside[Ai[p]] else Ax[p]
-        for p in range(Qp[i], Qp[i+1]): cut -= -Qx[p] if inside[Qi[p]] else Qx[p]
-        inside[i] = True; v += deg[i]
-        bal = v*(vol - v)/vol
-        if bal > 0 and max(cut, 0.)/bal < best: best, size = max(cut, 0.)/bal, k+1
+        for p in range(Ap[i], Ap[i + 1]):
+            cut += -Ax[p] if inside[Ai[p]] else Ax[p]
+        for p in range(Qp[i], Qp[i + 1]):
+            cut -= -Qx[p] if inside[Qi[p]] else Qx[p]
+        inside[i] = True
+        v += deg[i]
+        bal = v * (vol - v) / vol
+        if bal > 0 and max(cut, 0.0) / bal < best:
+            best, size = max(cut, 0.0) / bal, k + 1
     return size, best
 
-def best_level_set(f, P:CutProblem)->tuple: # mask and value of (1)
+
+def best_level_set(f, P: CutProblem) -> tuple:  # mask and value of (1)
     "The best of all level sets of `f`."
     order = np.argsort(-f, kind="stable")
-    k, value = _sweep(order, P.A.indptr, P.A.indices, P.A.data, P.Q.indptr, P.Q.indices, P.Q.data, P.deg, P.Q.sum()/2, P.deg.sum())
-    C = np.zeros(len(f), bool); C[order[:k]] = True
+    k, value = _sweep(
+        order,
+        P.A.indptr,
+        P.A.indices,
+        P.A.data,
+        P.Q.indptr,
+        P.Q.indices,
+        P.Q.data,
+        P.deg,
+        P.Q.sum() / 2,
+        P.deg.sum(),
+    )
+    C = np.zeros(len(f), bool)
+    C[order[:k]] = True
     return C, value
 
 # %% ../../nbs/22_spectral_baselines.ipynb #ceb81135
@@ -283,212 +432,322 @@ def balance_gradient(f, deg):
     "Gradient of the balance S in (3): degree × (volume below − volume above)/vol."
     _, z = np.unique(f, return_inverse=True)
     v = np.bincount(z, deg)
-    return deg*(2*np.cumsum(v) - v - v.sum())[z]/v.sum()
+    return deg * (2 * np.cumsum(v) - v - v.sum())[z] / v.sum()
+
 
 def cannot_gradient(f, Q):
     "Gradient of Σ Q|f_i − f_j|, each pair once."
     i = np.repeat(np.arange(Q.shape[0]), np.diff(Q.indptr))
-    return np.bincount(i, Q.data*np.sign(f[i] - f[Q.indices]), minlength=len(f))
+    return np.bincount(i, Q.data * np.sign(f[i] - f[Q.indices]), minlength=len(f))
 
 # %% ../../nbs/22_spectral_baselines.ipynb #646cf39c
 @njit(cache=True)
 def _tv_prox(g, ei, ej, w, tau, alpha, max_iter, tol):
     "Solve (5) by FISTA with restarts on the dual; `alpha` is the start and is overwritten."
-    m, y, f, t = len(ei), alpha.copy(), g.copy(), 1.
-    for it in range(1, max_iter+1):
+    m, y, f, t = len(ei), alpha.copy(), g.copy(), 1.0
+    for it in range(1, max_iter + 1):
         f[:] = g
-        for e in range(m): f[ei[e]] -= y[e]; f[ej[e]] += y[e]
-        tn, turn = (1 + np.sqrt(1 + 4*t*t))/2, 0.
         for e in range(m):
-            a = min(max(y[e] + tau[e]*(f[ei[e]] - f[ej[e]]), -w[e]), w[e])
-            d = a - alpha[e]; turn += (y[e] - a)*d/tau[e]
-            alpha[e] = a; y[e] = a + (t - 1)/tn*d
-        t = 1. if turn > 0 else tn
+            f[ei[e]] -= y[e]
+            f[ej[e]] += y[e]
+        tn, turn = (1 + np.sqrt(1 + 4 * t * t)) / 2, 0.0
+        for e in range(m):
+            a = min(max(y[e] + tau[e] * (f[ei[e]] - f[ej[e]]), -w[e]), w[e])
+            d = a - alpha[e]
+            turn += (y[e] - a) * d / tau[e]
+            alpha[e] = a
+            y[e] = a + (t - 1) / tn * d
+        t = 1.0 if turn > 0 else tn
         if it % 10 == 0 or it == max_iter:
             f[:] = g
-            for e in range(m): f[ei[e]] -= alpha[e]; f[ej[e]] += alpha[e]
-            gap = 0.
-            for e in range(m): gap += w[e]*abs(f[ei[e]] - f[ej[e]]) - alpha[e]*(f[ei[e]] - f[ej[e]])
-            if gap <= tol*(g*g).sum(): break
+            for e in range(m):
+                f[ei[e]] -= alpha[e]
+                f[ej[e]] += alpha[e]
+            gap = 0.0
+            for e in range(m):
+                gap += w[e] * abs(f[ei[e]] - f[ej[e]]) - alpha[e] * (f[ei[e]] - f[ej[e]])
+            if gap <= tol * (g * g).sum():
+                break
     return f, it
 
 # %% ../../nbs/22_spectral_baselines.ipynb #bbe98e5d
 class CutState(NamedTuple):
     "A vector, its best level set and the value of that set."
-    f: np.ndarray # `(n,)`
-    C: np.ndarray # `(n,)` bool
-    F: float # objective (1) of `C`
-    t: int # steps made
-    done: bool # no step improves
 
-def cosc_init(f, P:CutProblem)->CutState: "State from any vector."; return CutState(f, *best_level_set(f, P), 0, False)
+    f: np.ndarray  # `(n,)`
+    C: np.ndarray  # `(n,)` bool
+    F: float  # objective (1) of `C`
+    t: int  # steps made
+    done: bool  # no step improves
+
+
+def cosc_init(f, P: CutProblem) -> CutState:
+    "State from any vector."
+    return CutState(f, *best_level_set(f, P), 0, False)
+
 
 def cosc_step(
-    s:CutState, P:CutProblem,
-    inner:int=200, tol:float=1e-6, # rounds and gap of the inner solver
-)->CutState:
+    s: CutState,
+    P: CutProblem,
+    inner: int = 200,
+    tol: float = 1e-6,  # rounds and gap of the inner solver
+) -> CutState:
     "One step of RatioDCA: linearise, solve (5), take the best level set."
-    if s.F <= 0: return s._replace(done=True)
-    g = cannot_gradient(s.f, P.Q) + s.F*balance_gradient(s.f, P.deg)
+    if s.F <= 0:
+        return s._replace(done=True)
+    g = cannot_gradient(s.f, P.Q) + s.F * balance_gradient(s.f, P.deg)
     f, _ = _tv_prox(g, *P.edges, np.zeros(len(P.edges[0])), inner, tol)
     C, value = best_level_set(f, P)
-    if not value < s.F*(1 - 1e-9): return s._replace(t=s.t+1, done=True)
-    return CutState(f, C, value, s.t+1, False)
+    if not value < s.F * (1 - 1e-9):
+        return s._replace(t=s.t + 1, done=True)
+    return CutState(f, C, value, s.t + 1, False)
 
-def cosc_run(f, P, max_iter=50, **kw)->list: # every state
+
+def cosc_run(f, P, max_iter=50, **kw) -> list:  # every state
     "Steps from `f` until nothing improves."
     path = [cosc_init(f, P)]
-    while not path[-1].done and len(path) <= max_iter: path.append(cosc_step(path[-1], P, **kw))
+    while not path[-1].done and len(path) <= max_iter:
+        path.append(cosc_step(path[-1], P, **kw))
     return path
 
 # %% ../../nbs/22_spectral_baselines.ipynb #b10829fd
 def merge_rows(
-    W, deg, cannot, # affinity, degrees, cannot-links
-    block:np.ndarray, # `(n,)` which rows belong together, 0, 1, …
-)->tuple: # the same three for the blocks; the affinity without diagonal
+    W,
+    deg,
+    cannot,  # affinity, degrees, cannot-links
+    block: np.ndarray,  # `(n,)` which rows belong together, 0, 1, …
+) -> tuple:  # the same three for the blocks; the affinity without diagonal
     "Contract rows that must stay together."
     n, m = len(block), int(block.max()) + 1
     B = sp.csr_matrix((np.ones(n), (np.arange(n), block)), shape=(n, m))
     A, Q = (B.T @ sp.csr_matrix(W) @ B).tocsr(), (B.T @ cannot @ B).tocsr()
-    for G in (A, Q): G.setdiag(0); G.eliminate_zeros()
+    for G in (A, Q):
+        G.setdiag(0)
+        G.eliminate_zeros()
     return A, B.T @ deg, Q
 
 # %% ../../nbs/22_spectral_baselines.ipynb #5b49aee4
 def two_colouring(
-    Q, # cannot-links among rows (blocks)
-    f:np.ndarray, # where a row lies if no link binds it; also decides which colour is which
-): # `(n,)` of ±1, or None when an odd cycle forbids it
+    Q,  # cannot-links among rows (blocks)
+    f: np.ndarray,  # where a row lies if no link binds it; also decides which colour is which
+):  # `(n,)` of ±1, or None when an odd cycle forbids it
     "A side for every row such that all cannot-links are cut."
     side, lean = np.zeros(len(f)), f - np.median(f)
     for start in np.flatnonzero(np.diff(Q.indptr)):
-        if side[start]: continue
+        if side[start]:
+            continue
         side[start], group, stack = 1, [start], [start]
         while stack:
             i = stack.pop()
-            for j in Q.indices[Q.indptr[i]:Q.indptr[i+1]]:
-                if side[j] == side[i]: return None
-                if not side[j]: side[j] = -side[i]; group.append(j); stack.append(j)
-        if (side[group]*lean[group]).sum() < 0: side[group] *= -1
-    return np.where(side == 0, np.where(lean > 0, 1., -1.), side)
+            for j in Q.indices[Q.indptr[i] : Q.indptr[i + 1]]:
+                if side[j] == side[i]:
+                    return None
+                if not side[j]:
+                    side[j] = -side[i]
+                    group.append(j)
+                    stack.append(j)
+        if (side[group] * lean[group]).sum() < 0:
+            side[group] *= -1
+    return np.where(side == 0, np.where(lean > 0, 1.0, -1.0), side)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #33b7f75c
 def _second(W, deg, Q=None, seed=0):
     "Second leading eigenvector of D^(-1/2)(W − Q)D^(-1/2), as a function on the rows."
-    if W.shape[0] < 3: return np.arange(W.shape[0], dtype=float)
+    if W.shape[0] < 3:
+        return np.arange(W.shape[0], dtype=float)
     op = normalised_operator(W if Q is None else (W - Q).tocsr(), (), deg)
-    u = np.sqrt(deg/deg.sum())
-    mul = lambda v: op @ v - 2*np.outer(u, u @ v.reshape(len(u), -1)).reshape(v.shape)
-    v = _solve(LinearOperator(op.shape, matvec=mul, matmat=mul, dtype=np.float64), 1, "auto", 1e-6, None, seed)[1][:, 0]
-    return v*_half(deg)
+    u = np.sqrt(deg / deg.sum())
+    mul = lambda v: op @ v - 2 * np.outer(u, u @ v.reshape(len(u), -1)).reshape(v.shape)
+    v = _solve(
+        LinearOperator(op.shape, matvec=mul, matmat=mul, dtype=np.float64),
+        1,
+        "auto",
+        1e-6,
+        None,
+        seed,
+    )[1][:, 0]
+    return v * _half(deg)
+
 
 def two_way(
-    W, deg, cannot, # graph, degrees, cannot-links (must-links are merged or part of `must`)
-    gamma:float, # price of a broken link
-    must=None, # must-links, if they are penalised
-    n_init:int=1, # random starts besides the eigenvectors
-    seed:int=0, start=None, # one more start
-)->CutState:
+    W,
+    deg,
+    cannot,  # graph, degrees, cannot-links (must-links are merged or part of `must`)
+    gamma: float,  # price of a broken link
+    must=None,  # must-links, if they are penalised
+    n_init: int = 1,  # random starts besides the eigenvectors
+    seed: int = 0,
+    start=None,  # one more start
+) -> CutState:
     "The best two-way cut of (1) from a few starts."
     P, rng = cut_problem(W, deg, must, cannot, gamma), np.random.default_rng(seed)
     starts = [_second(W, deg, seed=seed)]
-    if P.Q.nnz: starts.append(_second(P.A, deg, P.Q, seed))
-    if P.Q.nnz and must is None: starts += [s for s in [two_colouring(P.Q, starts[0])] if s is not None]
-    starts += list(rng.standard_normal((n_init, len(deg)))) + ([] if start is None else [start])
+    if P.Q.nnz:
+        starts.append(_second(P.A, deg, P.Q, seed))
+    if P.Q.nnz and must is None:
+        starts += [s for s in [two_colouring(P.Q, starts[0])] if s is not None]
+    starts += list(rng.standard_normal((n_init, len(deg)))) + (
+        [] if start is None else [start]
+    )
     return min((cosc_run(f, P)[-1] for f in starts), key=lambda s: s.F)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #4e4efe13
-def kway_value(labels, W, deg, must, cannot, gamma)->float:
+def kway_value(labels, W, deg, must, cannot, gamma) -> float:
     "What a partition costs: Σ (cut + γ·broken)/vol."
     K, n = int(labels.max()) + 1, len(labels)
     A = sp.csr_matrix((np.ones(n), (np.arange(n), labels)), shape=(n, K))
     inside = lambda G: np.asarray(A.multiply(G @ A).sum(0)).ravel()
     total = lambda G: A.T @ degrees(G)
-    cut = total(W) - inside(W) + gamma*(total(must) - inside(must) + inside(cannot)/2)
-    return float((cut/np.maximum(A.T @ deg, 1e-300)).sum())
+    cut = total(W) - inside(W) + gamma * (total(must) - inside(must) + inside(cannot) / 2)
+    return float((cut / np.maximum(A.T @ deg, 1e-300)).sum())
 
-def broken_weight(labels, must, cannot)->float:
+
+def broken_weight(labels, must, cannot) -> float:
     "Weight of links that a partition breaks."
-    far = lambda G: (lambda c: c.data[labels[c.row] != labels[c.col]].sum()/2)(G.tocoo())
-    return float(far(must) + cannot.sum()/2 - far(cannot))
+    far = lambda G: (lambda c: c.data[labels[c.row] != labels[c.col]].sum() / 2)(G.tocoo())
+    return float(far(must) + cannot.sum() / 2 - far(cannot))
 
 # %% ../../nbs/22_spectral_baselines.ipynb #e6b16d2b
 def recursive_split(
-    W, deg, must, cannot, # graph (blocks), degrees, links
-    K:int, gamma:float, # clusters, price of a broken link
-    n_init:int=1, seed:int=0,
-)->np.ndarray: # `(n,)` labels
+    W,
+    deg,
+    must,
+    cannot,  # graph (blocks), degrees, links
+    K: int,
+    gamma: float,  # clusters, price of a broken link
+    n_init: int = 1,
+    seed: int = 0,
+) -> np.ndarray:  # `(n,)` labels
     "K clusters by K − 1 two-way cuts, each the best of all leaves."
     labels, offer = np.zeros(len(deg), np.int64), {}
     for k in range(1, K):
         for leaf in set(range(k)) - set(offer):
             rows = np.flatnonzero(labels == leaf)
-            if len(rows) < 2: offer[leaf] = None; continue
+            if len(rows) < 2:
+                offer[leaf] = None
+                continue
             part = lambda G: G[rows][:, rows]
-            offer[leaf] = rows[two_way(part(W), deg[rows], part(cannot), gamma, part(must) if must.nnz else None, n_init, seed + k).C]
+            offer[leaf] = rows[
+                two_way(
+                    part(W),
+                    deg[rows],
+                    part(cannot),
+                    gamma,
+                    part(must) if must.nnz else None,
+                    n_init,
+                    seed + k,
+                ).C
+            ]
+
         def after(leaf):
-            z = labels.copy(); z[offer[leaf]] = k
+            z = labels.copy()
+            z[offer[leaf]] = k
             return kway_value(z, W, deg, must, cannot, gamma)
+
         open_ = [leaf for leaf in offer if offer[leaf] is not None]
-        if not open_: break
-        leaf = min(open_, key=after); labels[offer.pop(leaf)] = k
+        if not open_:
+            break
+        leaf = min(open_, key=after)
+        labels[offer.pop(leaf)] = k
     return labels
 
 # %% ../../nbs/22_spectral_baselines.ipynb #4d8ed650
 def repair(
-    labels:np.ndarray, # `(n,)`
-    W, deg, must, cannot, gamma, # as in `recursive_split`; a high price
-    n_init:int=0, seed:int=0, rounds:int=3,
-)->np.ndarray: # labels that break no more than before
+    labels: np.ndarray,  # `(n,)`
+    W,
+    deg,
+    must,
+    cannot,
+    gamma,  # as in `recursive_split`; a high price
+    n_init: int = 0,
+    seed: int = 0,
+    rounds: int = 3,
+) -> np.ndarray:  # labels that break no more than before
     "Cut pairs of clusters again where cannot-links are broken."
     K = int(labels.max()) + 1
-    key = lambda z: (broken_weight(z, must, cannot), kway_value(z, W, deg, must, cannot, 0.))
+    key = lambda z: (
+        broken_weight(z, must, cannot),
+        kway_value(z, W, deg, must, cannot, 0.0),
+    )
     best = key(labels)
     for _ in range(rounds):
-        before = best[0]; i, j = cannot.nonzero()
+        before = best[0]
+        i, j = cannot.nonzero()
         for k in np.unique(labels[i[labels[i] == labels[j]]]):
             for l in set(range(K)) - {k}:
-                rows = np.flatnonzero((labels == k) | (labels == l)); part = lambda G: G[rows][:, rows]
-                s = two_way(part(W), deg[rows], part(cannot), gamma, part(must) if must.nnz else None, n_init, seed, np.where(labels[rows] == k, 1., -1.))
-                z = labels.copy(); z[rows] = np.where(s.C, k, l)
-                if key(z) < best: labels, best = z, key(z)
-        if best[0] == 0 or best[0] >= before: break
+                rows = np.flatnonzero((labels == k) | (labels == l))
+                part = lambda G: G[rows][:, rows]
+                s = two_way(
+                    part(W),
+                    deg[rows],
+                    part(cannot),
+                    gamma,
+                    part(must) if must.nnz else None,
+                    n_init,
+                    seed,
+                    np.where(labels[rows] == k, 1.0, -1.0),
+                )
+                z = labels.copy()
+                z[rows] = np.where(s.C, k, l)
+                if key(z) < best:
+                    labels, best = z, key(z)
+        if best[0] == 0 or best[0] >= before:
+            break
     return labels
 
 # %% ../../nbs/22_spectral_baselines.ipynb #6bc1e290
 def join_parts(
-    W:sp.csr_matrix, # graph of near neighbours
-    X:np.ndarray, # the rows
-    small:float=.05, # parts below this share of rows are glued row by row
-)->sp.csr_matrix: # connected
+    W: sp.csr_matrix,  # graph of near neighbours
+    X: np.ndarray,  # the rows
+    small: float = 0.05,  # parts below this share of rows are glued row by row
+) -> sp.csr_matrix:  # connected
     "Link the smaller parts of a graph to their nearest rows outside, with the median weight, until the graph is one."
     W = W.tocsr()
     while True:
         k, part = connected_components(W, directed=False)
-        if k == 1: return W
-        weight, i, j = float(np.median(W.data)) if W.nnz else 1., [], []
+        if k == 1:
+            return W
+        weight, i, j = float(np.median(W.data)) if W.nnz else 1.0, [], []
         for p in np.argsort(np.bincount(part), kind="stable")[:-1]:
             mine, rest = np.flatnonzero(part == p), np.flatnonzero(part != p)
             dist, near = NearestNeighbors(n_neighbors=1).fit(X[rest]).kneighbors(X[mine])
-            few = np.argsort(dist[:, 0], kind="stable")[:3] if len(mine) >= small*len(X) else slice(None)
-            i.append(mine[few]); j.append(rest[near[few, 0]])
-        E = sp.csr_matrix((np.full(sum(map(len, i)), weight), (np.concatenate(i), np.concatenate(j))), shape=W.shape)
-        E.data[:] = weight                                               # the same pair may come twice
+            few = (
+                np.argsort(dist[:, 0], kind="stable")[:3]
+                if len(mine) >= small * len(X)
+                else slice(None)
+            )
+            i.append(mine[few])
+            j.append(rest[near[few, 0]])
+        E = sp.csr_matrix(
+            (np.full(sum(map(len, i)), weight), (np.concatenate(i), np.concatenate(j))),
+            shape=W.shape,
+        )
+        E.data[:] = weight  # the same pair may come twice
         W = W.maximum(E).maximum(E.T).tocsr()
 
 # %% ../../nbs/22_spectral_baselines.ipynb #c998da2d
 class COSC(_SpectralMethod):
     "Constrained 1-spectral clustering (Rangapuram and Hein 2012): tight two-way cuts, K clusters by splitting."
+
     method_name = "cosc"
-    def __init__(self,
-        n_clusters=8, # K
+
+    def __init__(
+        self,
+        n_clusters=8,  # K
         *,
-        gamma=None, # price of a broken link in mean degrees; None: keep all links if possible
-        affinity="local", # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
-        n_neighbors=15, # links per row of the graph; None: dense
-        n_init=1, # random starts besides the eigenvectors
-        random_state=None, # seed
+        gamma=None,  # price of a broken link in mean degrees; None: keep all links if possible
+        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed" (then X is the affinity)
+        n_neighbors=15,  # links per row of the graph; None: dense
+        n_init=1,  # random starts besides the eigenvectors
+        random_state=None,  # seed
     ):
-        super().__init__(n_clusters, affinity=affinity, n_neighbors=n_neighbors, n_init=n_init, random_state=random_state)
+        super().__init__(
+            n_clusters,
+            affinity=affinity,
+            n_neighbors=n_neighbors,
+            n_init=n_init,
+            random_state=random_state,
+        )
         self.gamma = gamma
 
     def _affinity(self, X):
@@ -497,68 +756,120 @@ class COSC(_SpectralMethod):
 
     def _solve_it(self, W, must, cannot, K, rs):
         "Merge, split, keep the best rung."
-        if self.gamma is not None and not self.gamma >= 0: raise ValueError(f"gamma={self.gamma!r} is the price of a broken link in mean degrees: give a number of at least 0, or None.")
+        if self.gamma is not None and not self.gamma >= 0:
+            raise ValueError(
+                f"gamma={self.gamma!r} is the price of a broken link in mean degrees: give a number of at least 0, or None."
+            )
         deg, seed = degrees(W), int(rs.randint(2**31 - 1))
-        deg = np.maximum(deg, 1e-12*max(deg.max(), 1.)) if len(deg) else deg
+        deg = np.maximum(deg, 1e-12 * max(deg.max(), 1.0)) if len(deg) else deg
         block, must_b = self._blocks(must, cannot, K)
         A, d, Q = merge_rows(W, deg, cannot, block)
-        z, self.gamma_, history = climb(A, d, must_b, Q, K, self._ladder(), float(deg.mean()), self.n_init, seed)
-        z = z[block]; self.labels_ = np.unique(z, return_inverse=True)[1].astype(np.int64)
+        z, self.gamma_, history = climb(
+            A, d, must_b, Q, K, self._ladder(), float(deg.mean()), self.n_init, seed
+        )
+        z = z[block]
+        self.labels_ = np.unique(z, return_inverse=True)[1].astype(np.int64)
         self.n_clusters_, self.n_iter_ = int(self.labels_.max()) + 1, len(history)
-        self.ncut_, self.broken_ = kway_value(self.labels_, W, deg, must, cannot, 0.), broken_weight(self.labels_, must, cannot)
+        self.ncut_, self.broken_ = (
+            kway_value(self.labels_, W, deg, must, cannot, 0.0),
+            broken_weight(self.labels_, must, cannot),
+        )
         self.objective_history_ = history
 
-    def _ladder(self): return (.1, .4, 1.6, 6.4) if self.gamma is None else (float(self.gamma),)
+    def _ladder(self):
+        return (0.1, 0.4, 1.6, 6.4) if self.gamma is None else (float(self.gamma),)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #d731d106
 def climb(W, deg, must, cannot, K, ladder, unit, n_init, seed):
     "The partition that breaks least over a ladder of prices (in units of the mean degree); its price; what was broken at each rung."
     best, history = None, []
-    top = two_colouring(cannot, _second(W, deg, seed=seed)) if K == 2 and cannot.nnz and not must.nnz and len(ladder) > 1 else None
-    if top is not None and np.ptp(top): ladder = (*ladder, 1.01*cut_value(top > 0, cut_problem(W, deg))*deg.sum()/4/cannot.data.min()/unit)
-    if not must.nnz and not cannot.nnz: ladder = ladder[:1]
+    top = (
+        two_colouring(cannot, _second(W, deg, seed=seed))
+        if K == 2 and cannot.nnz and not must.nnz and len(ladder) > 1
+        else None
+    )
+    if top is not None and np.ptp(top):
+        ladder = (
+            *ladder,
+            1.01
+            * cut_value(top > 0, cut_problem(W, deg))
+            * deg.sum()
+            / 4
+            / cannot.data.min()
+            / unit,
+        )
+    if not must.nnz and not cannot.nnz:
+        ladder = ladder[:1]
     for g in ladder:
-        z = recursive_split(W, deg, must, cannot, K, g*unit, n_init, seed)
-        if K > 2 and len(ladder) > 1 and broken_weight(z, must, cannot) > 0: z = repair(z, W, deg, must, cannot, 4*unit, seed=seed)
-        key = (broken_weight(z, must, cannot), kway_value(z, W, deg, must, cannot, 0.))
+        z = recursive_split(W, deg, must, cannot, K, g * unit, n_init, seed)
+        if K > 2 and len(ladder) > 1 and broken_weight(z, must, cannot) > 0:
+            z = repair(z, W, deg, must, cannot, 4 * unit, seed=seed)
+        key = (broken_weight(z, must, cannot), kway_value(z, W, deg, must, cannot, 0.0))
         history.append(key[0])
-        if best is None or key < best[0]: best = (key, z, g)
-        if best[0][0] <= 0: break
+        if best is None or key < best[0]:
+            best = (key, z, g)
+        if best[0][0] <= 0:
+            break
     return best[1], best[2], history
+
 
 def _blocks(self, must, cannot, K):
     "Which rows move together, and the must-links that are left to the penalty."
     n = must.shape[0]
-    if self.gamma is not None or not must.nnz: return np.arange(n), must
+    if self.gamma is not None or not must.nnz:
+        return np.arange(n), must
     block = connected(n, *must.nonzero())
     if block.max() + 1 < K:
-        warnings.warn(f"Merging the must-links leaves {block.max()+1} blocks for n_clusters={K}: broken links are fined instead of forbidden. gamma= sets the price.", UserWarning, stacklevel=5)
+        warnings.warn(
+            f"Merging the must-links leaves {block.max() + 1} blocks for n_clusters={K}: broken links are fined instead of forbidden. gamma= sets the price.",
+            UserWarning,
+            stacklevel=5,
+        )
         return np.arange(n), must
-    i, j = cannot.nonzero(); bad = (i < j) & (block[i] == block[j])
+    i, j = cannot.nonzero()
+    bad = (i < j) & (block[i] == block[j])
     if bad.any():
         p = np.flatnonzero(bad)[0]
-        warnings.warn(f"{bad.sum()} cannot-links lie inside a chain of must-links and will be broken: first is rows ({i[p]}, {j[p]}). gamma= lets the method overrule answers of both kinds.", UserWarning, stacklevel=5)
-    return block, sp.csr_matrix((int(block.max()) + 1,)*2)
+        warnings.warn(
+            f"{bad.sum()} cannot-links lie inside a chain of must-links and will be broken: first is rows ({i[p]}, {j[p]}). gamma= lets the method overrule answers of both kinds.",
+            UserWarning,
+            stacklevel=5,
+        )
+    return block, sp.csr_matrix((int(block.max()) + 1,) * 2)
+
 
 COSC._blocks = _blocks
 
 # %% ../../nbs/22_spectral_baselines.ipynb #44e30f00
 def cosc_demo(
-    gamma:float=1., # price of a broken link, in mean degrees
-    noise:float=.1, # share of wrong answers
-    *, n_links:int=40, random_state:int=0,
+    gamma: float = 1.0,  # price of a broken link, in mean degrees
+    noise: float = 0.1,  # share of wrong answers
+    *,
+    n_links: int = 40,
+    random_state: int = 0,
 ):
     "Two moons, answers, and the two-way cut at one price."
     import matplotlib.pyplot as plt
     from sklearn.datasets import make_moons
     from csc_nb.constraints import Constraints
     from csc_nb.plotting import plot_clusters, plot_links
-    X, y = make_moons(160, noise=.12, random_state=random_state)
+
+    X, y = make_moons(160, noise=0.12, random_state=random_state)
     right = Constraints.from_labels(y, n=n_links, random_state=random_state)
-    wrong = np.random.default_rng(random_state).random(n_links) < noise                # the same answers turn wrong first
-    c = Constraints(right.a, right.b, np.where(wrong, -right.value, right.value), n_samples=len(X))
+    wrong = (
+        np.random.default_rng(random_state).random(n_links) < noise
+    )  # the same answers turn wrong first
+    c = Constraints(
+        right.a, right.b, np.where(wrong, -right.value, right.value), n_samples=len(X)
+    )
     m = COSC(2, gamma=gamma, random_state=0).fit(X, constraints=c)
     fig, ax = plt.subplots(figsize=(5, 3), layout="constrained")
-    plot_clusters(X, m.labels_, ax, size=12); plot_links(X, c, ax, wrong=wrong, broken=(m.labels_[c.a] == m.labels_[c.b]) != (c.value > 0))
-    ax.set_title(f"γ = {gamma:g}: Ncut {m.ncut_:.3f}, {m.broken_:.0f} links broken, {int(wrong.sum())} wrong", fontsize=9)
+    plot_clusters(X, m.labels_, ax, size=12)
+    plot_links(
+        X, c, ax, wrong=wrong, broken=(m.labels_[c.a] == m.labels_[c.b]) != (c.value > 0)
+    )
+    ax.set_title(
+        f"γ = {gamma:g}: Ncut {m.ncut_:.3f}, {m.broken_:.0f} links broken, {int(wrong.sum())} wrong",
+        fontsize=9,
+    )
     return fig
