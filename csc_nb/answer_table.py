@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['COLUMNS', 'match_columns', 'as_table', 'Answers']
 
-# %% ../nbs/01d_answers.ipynb #f2527a98
+# %% ../nbs/01d_answers.ipynb #534e8e53
 import numpy as np
 
 from .ids import counted, id_array, match_rows, unknown_ids
@@ -22,7 +22,7 @@ from csc_nb.vocabulary import (
     parse_answers,
 )
 
-# %% ../nbs/01d_answers.ipynb #3843c4be
+# %% ../nbs/01d_answers.ipynb #4fab7acf
 #| code-fold: true
 #| code-summary: "reading columns: which column is which, and what is missing"
 COLUMNS = (
@@ -122,12 +122,12 @@ def _codes(names, m, default, what):
     code = [place.setdefault(v, len(place)) for v in array.tolist()]
     return np.array(code, np.int32), tuple(place) or (default,)
 
-# %% ../nbs/01d_answers.ipynb #b9a78b7b
+# %% ../nbs/01d_answers.ipynb #fb0f63ba
 #| code-fold: true
 #| code-summary: "one row per question: numbering, and one orientation for all answers to it"
 def _question_key(kind, rows):
     "One integer column per question: its kind and its items, in an order of their own."
-    k = np.array(rows, dtype=np.int64)
+    k, kind = np.array(rows, dtype=np.int64), kind.astype(np.int64)
     two = (kind == PAIR) | (kind == GRADE)
     swap = two & (k[0] > k[1])
     k[0, swap], k[1, swap] = k[1, swap], k[0, swap]
@@ -174,7 +174,7 @@ def _orient(rows, response, kind, question, first):
     rows[:, turn] = want
     return rows, response
 
-# %% ../nbs/01d_answers.ipynb #ba2885b0
+# %% ../nbs/01d_answers.ipynb #1a01a1aa
 #| code-fold: true
 #| code-summary: "Answers"
 class Answers:
