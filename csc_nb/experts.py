@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['TOP', 'answer_log_prob', 'expert_weight', 'Panel', 'make_panel', 'agree_prob', 'pair_weight', 'expected_log_lik',
-           'bound_term', 'answer_counts', 'accuracies', 'log_prior', 'Settings', 'bound_objective', 'ExpertFit',
-           'fit_bound', 'one_thread', 'random_start', 'fit_starts', 'neighbours_of', 'elbo', 'MFState', 'mf_value',
-           'mf_init', 'mf_step', 'fit_marginal', 'distinct_fits', 'accuracy_se', 'accuracy_interval', 'pair_posterior',
-           'suspect_answers', 'labeling_counts', 'ExpertClustering', 'experts_demo']
+           'bound_term', 'answer_counts', 'accuracies', 'log_prior', 'Settings', 'best_accuracies', 'with_information',
+           'bound_objective', 'ExpertFit', 'climb_bound', 'fit_bound', 'alternate_bound', 'one_thread', 'random_start',
+           'Starts', 'fit_starts', 'neighbours_of', 'elbo', 'MFState', 'mf_value', 'more_trust', 'mf_init', 'mf_step',
+           'fit_marginal', 'distinct_fits', 'accuracy_se', 'accuracy_interval', 'pair_posterior', 'suspect_answers',
+           'labeling_counts', 'ExpertClustering', 'experts_demo']
 
 # %% ../nbs/12_experts.ipynb #6d397775
 import warnings
@@ -42,24 +43,22 @@ TOP = 1 - 1e-6  # no accuracy is higher: at 1 a weight is infinite
 
 def answer_log_prob(
     same: bool,  # the answer: "same" or "different"
-    alpha,
-    beta,  # sensitivity and specificity, in (0, 1)
+    alpha,  # sensitivity, in (0, 1)
+    beta,  # specificity, in (0, 1)
 ) -> tuple:  # log-chance of the answer when the ends agree, and when they do not
     "Eqs. (2) and (3)."
-    return (np.log(alpha), np.log(1 - beta)) if same else (np.log(1 - alpha), np.log(beta))
+    if same:
+        return np.log(alpha), np.log(1 - beta)
+    return np.log(1 - alpha), np.log(beta)
 
 
 def expert_weight(
-    alpha,
-    beta,  # sensitivity and specificity
+    alpha,  # sensitivity
+    beta,  # specificity
 ):  # ω
     r"Weight of an expert, $\omega=\log\frac{\alpha\beta}{(1-\alpha)(1-\beta)}$."
-    return (
-        np.log(alpha)
-        + np.log(beta)
-        - np.log(1 - np.asarray(alpha))
-        - np.log(1 - np.asarray(beta))
-    )
+    right = np.log(alpha) + np.log(beta)
+    return right - np.log(1 - np.asarray(alpha)) - np.log(1 - np.asarray(beta))
 
 # %% ../nbs/12_experts.ipynb #c9ac13ff
 class Panel(NamedTuple):
@@ -88,19 +87,14 @@ def make_panel(
     a, b = np.divmod(key, n)
     rows = np.arange(n) if all_rows else np.unique(np.r_[a, b])
     v, w, m, pair = c.value[said], c.weight[said], c.expert[said], pair.ravel()
+    shape = len(key), c.n_experts
 
     def count(keep):
-        T = sp.csr_matrix((w[keep], (pair[keep], m[keep])), shape=(len(key), c.n_experts))
+        T = sp.csr_matrix((w[keep], (pair[keep], m[keep])), shape=shape)
         return T.toarray() if len(key) * c.n_experts <= 1_000_000 else T
 
-    return Panel(
-        rows,
-        np.searchsorted(rows, a),
-        np.searchsorted(rows, b),
-        count(v > 0),
-        count(v < 0),
-        float(w.sum()),
-    )
+    i, j = np.searchsorted(rows, a), np.searchsorted(rows, b)
+    return Panel(rows, i, j, count(v > 0), count(v < 0), float(w.sum()))
 
 # %% ../nbs/12_experts.ipynb #ae5d2d8d
 def agree_prob(
@@ -124,24 +118,22 @@ def _gamma(P, i, j):
 
 def pair_weight(
     panel: Panel,
-    alpha: np.ndarray,
-    beta: np.ndarray,  # `(M,)` accuracies
+    alpha: np.ndarray,  # `(M,)` sensitivities
+    beta: np.ndarray,  # `(M,)` specificities
 ) -> tuple:  # `a (p,)` and the constant
     r"Coefficients $a_{ij}$ of $\gamma_{ij}$ in eq. (9), and the part without γ."
-    (ys, yd), (ns, nd) = (
-        answer_log_prob(True, alpha, beta),
-        answer_log_prob(False, alpha, beta),
-    )
-    return panel.yes @ (ys - yd) + panel.no @ (ns - nd), float(
-        (panel.yes @ yd).sum() + (panel.no @ nd).sum()
-    )
+    yes_same, yes_diff = answer_log_prob(True, alpha, beta)
+    no_same, no_diff = answer_log_prob(False, alpha, beta)
+    a = panel.yes @ (yes_same - yes_diff) + panel.no @ (no_same - no_diff)
+    constant = (panel.yes @ yes_diff).sum() + (panel.no @ no_diff).sum()
+    return a, float(constant)
 
 
 def expected_log_lik(
-    gamma: np.ndarray,  # `(p,)`
+    gamma: np.ndarray,  # `(p,)` chance that the ends of a pair agree
     panel: Panel,
-    alpha: np.ndarray,
-    beta: np.ndarray,
+    alpha: np.ndarray,  # `(M,)` sensitivities
+    beta: np.ndarray,  # `(M,)` specificities
 ) -> float:
     "Expected log-likelihood of the answers, eq. (9)."
     a, const = pair_weight(panel, alpha, beta)
@@ -160,16 +152,15 @@ def _spread(P, i, j, a):
 
 
 def bound_term(
-    P: np.ndarray,
-    panel: Panel,  # `(t, K)`
-    alpha: np.ndarray,
-    beta: np.ndarray,  # `(M,)`
+    P: np.ndarray,  # `(t, K)` cluster probabilities
+    panel: Panel,
+    alpha: np.ndarray,  # `(M,)` sensitivities
+    beta: np.ndarray,  # `(M,)` specificities
 ) -> tuple:  # value, `(t, K)` gradient in the logits
     "Eq. (9) and its gradient, section 2.5.1."
     a, const = pair_weight(panel, alpha, beta)
-    return float(a @ agree_prob(P, panel)) + const, to_logits(
-        P, _spread(P, panel.i, panel.j, a)
-    )
+    value = float(a @ agree_prob(P, panel)) + const
+    return value, to_logits(P, _spread(P, panel.i, panel.j, a))
 
 # %% ../nbs/12_experts.ipynb #d8fcf592
 def answer_counts(
@@ -177,10 +168,8 @@ def answer_counts(
     panel: Panel,
 ) -> np.ndarray:  # `(M, 2, 2)`: [sensitivity, specificity] × [right, wrong]
     "Expected numbers of right and wrong answers of each expert."
-    same, diff = (
-        np.c_[panel.yes.T @ gamma, panel.no.T @ gamma],
-        np.c_[panel.no.T @ (1 - gamma), panel.yes.T @ (1 - gamma)],
-    )
+    same = np.c_[panel.yes.T @ gamma, panel.no.T @ gamma]
+    diff = np.c_[panel.no.T @ (1 - gamma), panel.yes.T @ (1 - gamma)]
     return np.maximum(np.stack([same, diff], axis=1), 0)
 
 
@@ -193,13 +182,14 @@ def accuracies(
     right, wrong = counts[..., 0] + prior[0] - 1, counts[..., 1] + prior[1] - 1
     both = right + wrong
     acc = np.where(both > 0, right / np.where(both > 0, both, 1), 0.5)
-    return tuple(np.clip(acc, max(low, 1 - TOP), TOP).T)
+    alpha, beta = np.clip(acc, max(low, 1 - TOP), TOP).T
+    return alpha, beta
 
 
 def log_prior(
-    alpha: np.ndarray,
-    beta: np.ndarray,
-    prior: tuple = (1.0, 1.0),
+    alpha: np.ndarray,  # `(M,)` sensitivities
+    beta: np.ndarray,  # `(M,)` specificities
+    prior: tuple = (1.0, 1.0),  # Beta(a, b)
 ) -> float:
     "Log-density of the Beta priors, up to a constant."
     x = np.r_[alpha, beta]
@@ -212,43 +202,75 @@ class Settings(NamedTuple):
     lam: float = 1e-3  # penalty on the squared `coef`
     prior: tuple = (1.0, 1.0)  # Beta prior on accuracies
     low: float = 0.5  # smallest accuracy
-    mi: float = 0.0  # weight of the mutual information of section 2.1
+    mi_weight: float = 0.0  # weight of the mutual information of section 2.1
     max_iter: int = 200  # L-BFGS iterations, or rounds of EM
     tol: float = 1e-5  # gradient, or gain of a round, at which to stop
 
 
+def best_accuracies(
+    P: np.ndarray,  # `(t, K)` beliefs about the rows of the panel
+    panel: Panel,
+    s: Settings,
+) -> tuple:  # alpha, beta
+    "The accuracies that suit the beliefs best, section 2.5.3."
+    return accuracies(answer_counts(agree_prob(P, panel), panel), s.prior, s.low)
+
+
+def with_information(
+    value: float,  # of a term
+    G: np.ndarray,  # `(t, K)` its gradient in the logits
+    logP: np.ndarray,  # `(t, K)` log-probabilities
+    P: np.ndarray,  # `(t, K)` probabilities
+    s: Settings,
+) -> tuple:  # value, gradient
+    "A term with the mutual information of section 2.1 added."
+    if not s.mi_weight:
+        return value, G
+    info, H = mutual_information(logP, P)
+    return value + s.mi_weight * info, G + s.mi_weight * H
+
+
 def bound_objective(
-    logP: np.ndarray,
-    P: np.ndarray,  # `(t, K)`
+    logP: np.ndarray,  # `(t, K)` log-probabilities
+    P: np.ndarray,  # `(t, K)` probabilities
     panel: Panel,
     s: Settings,
     acc: tuple = None,  # `(alpha, beta)` kept fixed; None: the best ones, eq. (8)
 ) -> tuple:  # value, `(t, K)` gradient in the logits
     "Eq. (8) without the penalty, with its gradient."
-    alpha, beta = (
-        accuracies(answer_counts(agree_prob(P, panel), panel), s.prior, s.low)
-        if acc is None
-        else acc
-    )
+    alpha, beta = best_accuracies(P, panel, s) if acc is None else acc
     v, G = bound_term(P, panel, alpha, beta)
-    v, G = (v + log_prior(alpha, beta, s.prior)) / panel.total, G / panel.total
-    if not s.mi:
-        return v, G
-    u, H = mutual_information(logP, P)
-    return v + s.mi * u, G + s.mi * H
+    v = (v + log_prior(alpha, beta, s.prior)) / panel.total
+    return with_information(v, G / panel.total, logP, P, s)
 
 # %% ../nbs/12_experts.ipynb #e6f7af16
 class ExpertFit(NamedTuple):
     "One fit from one start."
 
-    coef: np.ndarray
-    intercept: np.ndarray  # `(K, d)`, `(K,)`
-    alpha: np.ndarray
-    beta: np.ndarray  # `(M,)`
+    coef: np.ndarray  # `(K, d)`
+    intercept: np.ndarray  # `(K,)`
+    alpha: np.ndarray  # `(M,)` sensitivities
+    beta: np.ndarray  # `(M,)` specificities
     R: np.ndarray  # `(t, K)` beliefs about the rows of the panel
     value: float  # objective, penalty included
     history: list  # after each iteration, never decreasing
     converged: bool
+
+
+def climb_bound(
+    X: np.ndarray,  # `(t, d)` the rows of the panel
+    panel: Panel,
+    s: Settings,
+    start: tuple,  # `(coef, intercept)`
+    acc: tuple = None,  # accuracies kept fixed; None: they follow
+    **stop,  # `max_iter` and `tol` of `maximise`
+) -> SoftmaxFit:
+    "L-BFGS on eq. (8)."
+
+    def term(logP, P):
+        return bound_objective(logP, P, panel, s, acc)
+
+    return maximise(term, X, *start, s.lam, **stop)
 
 
 def fit_bound(
@@ -259,28 +281,35 @@ def fit_bound(
     acc: tuple,  # `(alpha, beta)` kept during the first iterations
     warm: int = 10,  # that many
 ) -> ExpertFit:
-    "Climb eq. (8) from one start."
-    a = maximise(
-        lambda logP, P: bound_objective(logP, P, panel, s, acc),
-        X,
-        *start,
-        s.lam,
-        max_iter=warm,
-    )
-    b = maximise(
-        lambda logP, P: bound_objective(logP, P, panel, s),
-        X,
-        a.coef,
-        a.intercept,
-        s.lam,
-        max_iter=s.max_iter,
-        tol=s.tol,
+    "Climb eq. (8) from one start, the accuracies following the weights."
+    a = climb_bound(X, panel, s, start, acc, max_iter=warm)
+    b = climb_bound(
+        X, panel, s, (a.coef, a.intercept), max_iter=s.max_iter, tol=s.tol
     )
     P = probs(logits(X, b.coef, b.intercept))[1]
-    acc = accuracies(answer_counts(agree_prob(P, panel), panel), s.prior, s.low)
-    return ExpertFit(
-        b.coef, b.intercept, *acc, P, b.value, a.history + b.history, b.converged
-    )
+    acc = best_accuracies(P, panel, s)
+    history = a.history + b.history
+    return ExpertFit(b.coef, b.intercept, *acc, P, b.value, history, b.converged)
+
+
+def alternate_bound(
+    X: np.ndarray,  # `(t, d)` the rows of the panel
+    panel: Panel,
+    s: Settings,
+    start: tuple,  # `(coef, intercept)`
+    acc: tuple,  # `(alpha, beta)`
+) -> ExpertFit:
+    "Section 2.5 as printed: the model for given accuracies, the accuracies for the model."
+    history, gain = [], np.inf
+    while len(history) < s.max_iter and gain > s.tol:
+        m = climb_bound(X, panel, s, start, acc, max_iter=s.max_iter)
+        start = m.coef, m.intercept
+        logP, P = probs(logits(X, *start))
+        acc = best_accuracies(P, panel, s)
+        value = bound_objective(logP, P, panel, s, acc)[0] - s.lam * (m.coef**2).sum()
+        gain = value - history[-1] if history else np.inf
+        history.append(value)
+    return ExpertFit(*start, *acc, P, history[-1], history, gain <= s.tol)
 
 # %% ../nbs/12_experts.ipynb #3f13fed0
 @cache
@@ -294,46 +323,50 @@ def one_thread():
 
 
 def random_start(
-    K: int,
-    d: int,
-    M: int,  # clusters, features, experts
+    K: int,  # clusters
+    d: int,  # features
+    M: int,  # experts
     rng: np.random.Generator,
 ) -> tuple:  # `(coef, intercept), (alpha, beta)`
     "The paper's start, end of section 2.5."
-    return (rng.normal(size=(K, d)), rng.normal(size=K)), (
-        rng.uniform(0.5, 1, M).clip(0.51, 0.99),
-        rng.uniform(0.5, 1, M).clip(0.51, 0.99),
-    )
+    model = rng.normal(size=(K, d)), rng.normal(size=K)
+    alpha, beta = rng.uniform(0.5, 1, M), rng.uniform(0.5, 1, M)
+    return model, (alpha.clip(0.51, 0.99), beta.clip(0.51, 0.99))
+
+
+class Starts(NamedTuple):
+    "Where the fits begin, and how each goes on."
+
+    n_init: int = 20  # how many
+    init: str = "mixed"  # "mixed": the first is k-means; "random"; "k-means"
+    solver: str = "profile"  # accuracies follow the weights; "alternate": as printed
+    n_jobs: object = None  # threads
+    seed: int = 0  # one child of it for each start
 
 
 def fit_starts(
     X: np.ndarray,  # `(n, d)`
     panel: Panel,
-    K: int,
+    K: int,  # clusters
     s: Settings,
-    n_init: int = 20,  # starts
-    init: str = "mixed",  # "mixed": the first is k-means; "random"; "k-means"
-    n_jobs=None,
-    seed: int = 0,  # threads; one child of the seed for each start
+    starts: Starts = Starts(),
 ) -> list:  # of `ExpertFit`, best first
     "All starts, in parallel."
-    Xt, kids = (
-        np.ascontiguousarray(X[panel.rows]),
-        np.random.SeedSequence(seed).spawn(max(1, n_init)),
-    )
+    Xt = np.ascontiguousarray(X[panel.rows])
+    M, kids = panel.n_experts, np.random.SeedSequence(starts.seed).spawn(starts.n_init)
+    fit = alternate_bound if starts.solver == "alternate" else fit_bound
 
     def one(t):
         rng = np.random.default_rng(kids[t])
-        start, acc = random_start(K, X.shape[1], panel.n_experts, rng)
-        if init == "k-means" or init == "mixed" and t == 0:
-            start, acc = (
-                kmeans_start(X, K, s.lam, n_init=1, random_state=int(rng.integers(2**31))),
-                (np.full(panel.n_experts, 0.75),) * 2,
-            )
-        return fit_bound(Xt, panel, s, start, acc)
+        start, acc = random_start(K, X.shape[1], M, rng)
+        if starts.init == "k-means" or (starts.init == "mixed" and t == 0):
+            seed = int(rng.integers(2**31))
+            start = kmeans_start(X, K, s.lam, n_init=1, random_state=seed)
+            acc = np.full(M, 0.75), np.full(M, 0.75)
+        return fit(Xt, panel, s, start, acc)
 
     with one_thread():
-        fits = Parallel(n_jobs=n_jobs, prefer="threads")(
+        fits = Parallel(n_jobs=starts.n_jobs, prefer="threads")(
             delayed(one)(t) for t in range(len(kids))
         )
     return sorted(fits, key=lambda f: -f.value)
@@ -374,11 +407,11 @@ def neighbours_of(
 
 # %% ../nbs/12_experts.ipynb #4fc9e71a
 def elbo(
-    R: np.ndarray,
-    logP: np.ndarray,  # `(t, K)` beliefs, log-probabilities of the model
+    R: np.ndarray,  # `(t, K)` beliefs
+    logP: np.ndarray,  # `(t, K)` log-probabilities of the model
     panel: Panel,
-    alpha: np.ndarray,
-    beta: np.ndarray,
+    alpha: np.ndarray,  # `(M,)` sensitivities
+    beta: np.ndarray,  # `(M,)` specificities
 ) -> float:
     "Evidence lower bound of free beliefs; at `R = P` it is eq. (9)."
     kl = np.sum(R * (np.log(np.maximum(R, 1e-300)) - logP))
@@ -388,51 +421,59 @@ def elbo(
 class MFState(NamedTuple):
     "Where mean-field EM stands."
 
-    coef: np.ndarray
-    intercept: np.ndarray
-    alpha: np.ndarray
-    beta: np.ndarray
+    coef: np.ndarray  # `(K, d)`
+    intercept: np.ndarray  # `(K,)`
+    alpha: np.ndarray  # `(M,)` sensitivities
+    beta: np.ndarray  # `(M,)` specificities
     R: np.ndarray  # `(t, K)` beliefs
-    value: float  # (ELBO + log prior)/N + mi I − λ|W|²
+    value: float  # (ELBO + log prior)/N + information − λ|W|²
 
 
-def mf_value(state, X, panel, s):
+def mf_value(
+    state: MFState,
+    X: np.ndarray,  # `(t, d)` rows of the panel
+    panel: Panel,
+    s: Settings,
+) -> float:
     "Penalised ELBO of a state, per answer."
     logP, P = probs(logits(X, state.coef, state.intercept))
-    v = (
-        elbo(state.R, logP, panel, state.alpha, state.beta)
-        + log_prior(state.alpha, state.beta, s.prior)
-    ) / panel.total
-    return (
-        v
-        - s.lam * (state.coef**2).sum()
-        + (s.mi * mutual_information(logP, P)[0] if s.mi else 0.0)
-    )
+    bound = elbo(state.R, logP, panel, state.alpha, state.beta)
+    v = (bound + log_prior(state.alpha, state.beta, s.prior)) / panel.total
+    v = v - s.lam * (state.coef**2).sum()
+    return v + s.mi_weight * mutual_information(logP, P)[0] if s.mi_weight else v
 
 # %% ../nbs/12_experts.ipynb #264b3959
+def more_trust(
+    acc: np.ndarray,  # `(M,)` accuracies
+    trust: float,  # error rates are divided by it
+    low: float,  # smallest accuracy
+) -> np.ndarray:
+    "Accuracies further from a coin: the smaller of right and wrong divided by `trust`."
+    firm = np.where(acc >= 0.5, 1 - (1 - acc) / trust, acc / trust)
+    return firm.clip(max(low, 1 - TOP), TOP)
+
+
 def mf_init(
-    X: np.ndarray,
+    X: np.ndarray,  # `(t, d)` rows of the panel
     panel: Panel,
-    s: Settings,  # rows of the panel
+    s: Settings,
     fit: ExpertFit,  # where to begin: a fit of the bound
     trust: float = 3.0,  # error rates of the experts are divided by it
 ) -> MFState:
     "Begin at the paper's solution, with more trust in the experts."
-    up = lambda a: np.where(a >= 0.5, 1 - (1 - a) / trust, a / trust).clip(
-        max(s.low, 1 - TOP), TOP
-    )
-    state = MFState(fit.coef, fit.intercept, up(fit.alpha), up(fit.beta), fit.R.copy(), 0.0)
+    alpha, beta = (more_trust(a, trust, s.low) for a in (fit.alpha, fit.beta))
+    state = MFState(fit.coef, fit.intercept, alpha, beta, fit.R.copy(), 0.0)
     return state._replace(value=mf_value(state, X, panel, s))
 
 
 def mf_step(
     state: MFState,
-    X: np.ndarray,
+    X: np.ndarray,  # `(t, d)` rows of the panel
     panel: Panel,
     s: Settings,
-    nb: tuple,  # `nb`: of `neighbours_of`
-    sweeps: int = 5,
-    steps: int = 20,  # E-sweeps, L-BFGS iterations
+    nb: tuple,  # of `neighbours_of`
+    sweeps: int = 5,  # E-sweeps
+    steps: int = 20,  # L-BFGS iterations
 ) -> MFState:
     "One round: beliefs, accuracies, model."
     logP, R = probs(logits(X, state.coef, state.intercept))[0], state.R.copy()
@@ -440,44 +481,33 @@ def mf_step(
     for _ in range(sweeps):
         if _sweep(R, logP, *nb, a, order) < 1e-6:
             break
-    alpha, beta = accuracies(answer_counts(agree_prob(R, panel), panel), s.prior, s.low)
+    acc = best_accuracies(R, panel, s)
     w = np.full(len(R), 1 / panel.total)
 
-    def f(logP, P):
-        v, G = log_likelihood(logP, P, R, w)
-        if not s.mi:
-            return v, G
-        u, H = mutual_information(logP, P)
-        return v + s.mi * u, G + s.mi * H
+    def term(logP, P):
+        return with_information(*log_likelihood(logP, P, R, w), logP, P, s)
 
-    m = maximise(f, X, state.coef, state.intercept, s.lam, max_iter=steps, tol=s.tol)
-    new = MFState(m.coef, m.intercept, alpha, beta, R, 0.0)
+    m = maximise(
+        term, X, state.coef, state.intercept, s.lam, max_iter=steps, tol=s.tol
+    )
+    new = MFState(m.coef, m.intercept, *acc, R, 0.0)
     return new._replace(value=mf_value(new, X, panel, s))
 
 # %% ../nbs/12_experts.ipynb #bd3f2a14
 def fit_marginal(
-    X: np.ndarray,
+    X: np.ndarray,  # `(t, d)` rows of the panel
     panel: Panel,
-    s: Settings,  # rows of the panel
+    s: Settings,
     fit: ExpertFit,  # start
 ) -> ExpertFit:
     "Mean-field EM from one fit of the bound."
-    nb, st = neighbours_of(panel), mf_init(X, panel, s, fit)
-    values, gain = [st.value], np.inf
+    nb, state = neighbours_of(panel), mf_init(X, panel, s, fit)
+    values, gain = [state.value], np.inf
     while gain > 0.1 * s.tol and len(values) <= s.max_iter:
-        st = mf_step(st, X, panel, s, nb)
-        gain = st.value - values[-1]
-        values.append(st.value)
-    return ExpertFit(
-        st.coef,
-        st.intercept,
-        st.alpha,
-        st.beta,
-        st.R,
-        st.value,
-        values,
-        gain <= 0.1 * s.tol,
-    )
+        state = mf_step(state, X, panel, s, nb)
+        gain = state.value - values[-1]
+        values.append(state.value)
+    return ExpertFit(*state, values, gain <= 0.1 * s.tol)
 
 
 def distinct_fits(
@@ -494,18 +524,17 @@ def distinct_fits(
 
 # %% ../nbs/12_experts.ipynb #59822e4b
 def accuracy_se(
-    gamma: np.ndarray,
-    panel: Panel,  # beliefs about pairs
-    alpha: np.ndarray,
-    beta: np.ndarray,
+    gamma: np.ndarray,  # `(p,)` beliefs about pairs
+    panel: Panel,
+    alpha: np.ndarray,  # `(M,)` sensitivities
+    beta: np.ndarray,  # `(M,)` specificities
 ) -> tuple:  # standard errors, `(M,)` each; nan where nothing was said
     "Standard errors of sensitivity and specificity from the scores of the answers."
 
     def one(g, right, wrong, acc):
         info = (right.T @ g**2) * (1 - acc) ** 2 + (wrong.T @ g**2) * acc**2
-        return np.where(
-            info > 0, acc * (1 - acc) / np.sqrt(np.where(info > 0, info, 1)), np.nan
-        )
+        se = acc * (1 - acc) / np.sqrt(np.where(info > 0, info, 1))
+        return np.where(info > 0, se, np.nan)
 
     return one(gamma, panel.yes, panel.no, alpha), one(1 - gamma, panel.no, panel.yes, beta)
 
@@ -517,9 +546,8 @@ def accuracy_interval(
 ) -> np.ndarray:  # `(M, 2, 2)`: [sensitivity, specificity] × [lower, upper]
     "Posterior intervals of the accuracies, given the beliefs about the pairs."
     a, b = counts[..., 0] + prior[0], counts[..., 1] + prior[1]
-    return np.stack(
-        [beta_dist.ppf(q, a, b) for q in ((1 - level) / 2, (1 + level) / 2)], axis=-1
-    )
+    ends = (1 - level) / 2, (1 + level) / 2
+    return np.stack([beta_dist.ppf(q, a, b) for q in ends], axis=-1)
 
 # %% ../nbs/12_experts.ipynb #6fb2411d
 def pair_posterior(
@@ -568,17 +596,13 @@ def labeling_counts(
     Q, t = P[rows], len(rows)
     if t < 2:
         return np.zeros((2, 2))
-    inside = lambda T, own: 0.5 * ((T**2).sum() - own)
-    T, own, size = (
-        np.array([np.bincount(code, q) for q in Q.T]),
-        (Q**2).sum(),
-        np.bincount(code),
-    )
-    same, every = inside(T, own), inside(T.sum(1), own)
+    T = np.array([np.bincount(code, q) for q in Q.T])
+    own, size = (Q**2).sum(), np.bincount(code)
+    same = 0.5 * ((T**2).sum() - own)
+    every = 0.5 * ((T.sum(1) ** 2).sum() - own)
+    apart = every - same
     n_same, n_every = (size * (size - 1) // 2).sum(), t * (t - 1) // 2
-    return np.array(
-        [[same, every - same], [n_every - n_same - (every - same), n_same - same]]
-    )
+    return np.array([[same, apart], [n_every - n_same - apart, n_same - same]])
 
 # %% ../nbs/12_experts.ipynb #2d2075b8
 class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
