@@ -668,7 +668,7 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         n_refine: int = 5,  # "marginal": how many optima of the bound go through EM
         prior: tuple = None,  # Beta `(a, b)` on accuracies, both at least 1; None: flat
         min_accuracy: float = 0.5,  # floor of accuracies; 0 admits adversaries
-        mi_weight="auto",  # of the mutual information; "auto": .1, or .3 if all say "same"
+        mi_weight="auto",  # of the mutual information; "auto": .1, or 1 if all say "same"
         scale: bool = True,  # standardise the columns inside; `coef_` is in units of `X`
         max_iter: int = 200,  # L-BFGS iterations, or rounds of EM
         tol: float = 1e-5,  # gradient, or gain of a round, at which to stop
@@ -737,7 +737,7 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         weight = self.mi_weight
         if isinstance(weight, str):
             one_sided = (c.value > 0).any() and not (c.value < 0).any()
-            weight = 0.3 if one_sided else 0.1
+            weight = 1.0 if one_sided else 0.1
         return Settings(
             float(self.lam),
             tuple(map(float, prior)),

@@ -81,12 +81,12 @@ def test_majority_is_worse_than_the_best_expert_in_case_1():
 
 def test_any_clusterer_can_follow_a_vote():
     for vote in ("majority", "dawid-skene"):
-        e = CrowdVote(LCVQE(n_init=2), n_clusters=3, vote=vote, random_state=0).fit(
+        e = CrowdVote(3, clusterer=LCVQE(n_init=2), vote=vote, random_state=0).fit(
             T.data, constraints=C
         )
         assert e.clusterer_.n_clusters == 3 and e.voted_.n_experts == 1
         assert e.predict(T.data[:5]).shape == (5,)
-    with pytest.raises(ValueError, match="vote="):
+    with pytest.raises(ValueError, match="vote"):
         CrowdVote(n_clusters=3, vote="loudest").fit(T.data, constraints=C)
 
 
@@ -127,7 +127,7 @@ def test_completion_gradient_and_recovery():
     keep = rng.permutation(len(ii))[:400]
     ii, jj = ii[keep], jj[keep]
     full = (lambda u: u @ u.T)(
-        complete_similarity(ii, jj, (z[ii] == z[jj]) * 1.0, 45, 3)[0]
+        complete_similarity(ii, jj, (z[ii] == z[jj]) * 1.0, rng.normal(0, 0.5, (45, 3)))[0]
     )
     assert ((full > 0.5) == (z[:, None] == z)).mean() > 0.97
 

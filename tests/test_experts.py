@@ -12,6 +12,7 @@ from csc_nb.datasets import toy_experts
 from csc_nb.experts import (
     ExpertClustering,
     Settings,
+    Starts,
     _gamma,
     _spread,
     _sweep,
@@ -61,7 +62,7 @@ def problem(seed, n=6, K=3, m=11, M=2):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    "s", [Settings(), Settings(prior=(2.0, 3.0), mi=0.3), Settings(low=0.0)]
+    "s", [Settings(), Settings(prior=(2.0, 3.0), mi_weight=0.3), Settings(low=0.0)]
 )
 def test_gradient_with_free_and_fixed_accuracies(seed, s):
     Z, panel, al, be = problem(seed)
@@ -112,9 +113,9 @@ def test_blocks_raise_their_objectives():
     t = toy_experts(80, 3, 10, spread=1.0, random_state=0)
     panel, s = (
         make_panel(ExpertPanel(t.target, ACC, random_state=0).sample(120), 80),
-        Settings(prior=(1.5, 1.2), mi=0.01),
+        Settings(prior=(1.5, 1.2), mi_weight=0.01),
     )
-    X, fits = t.data[panel.rows], fit_starts(t.data, panel, 3, s, n_init=4)
+    X, fits = t.data[panel.rows], fit_starts(t.data, panel, 3, s, Starts(n_init=4))
     for f in fits:
         assert (np.diff(f.history) > -1e-9).all()
     assert [f.value for f in fits] == sorted((f.value for f in fits), reverse=True)
@@ -182,23 +183,16 @@ def test_marginal_recovers_weights_that_the_bound_shrinks():
 def test_suspects_are_mostly_wrong_and_carry_their_expert():
     t = toy_experts(100, 3, 10, spread=0.6, random_state=0)
     c = ExpertPanel(t.target, ACC, random_state=0).sample(300)
-    said = {
-        (a, b, v, e)
-        for a, b, v, e in zip(
-            c.a.tolist(), c.b.tolist(), c.value.tolist(), c.expert.tolist()
-        )
-    }
+    wrong = (t.target[c.a] == t.target[c.b]) != (c.value > 0)
     for o in ("paper", "marginal"):
         m = ExpertClustering(3, objective=o, n_init=4, random_state=0).fit(
             t.data, constraints=c
         )
-        a, b, v = m.suspects_.T
-        assert (((t.target[a] == t.target[b]) != (v > 0)).mean()) > 0.9
-        assert all(
-            k in said
-            for k in zip(a.tolist(), b.tolist(), v.tolist(), m.suspect_experts_.tolist())
-        )
-        assert (np.diff(m.suspicion_) <= 0).all() and m.suspicion_.min(initial=1) > 0.5
+        assert wrong[m.suspects_].mean() > 0.9
+        assert m.suspicion_.shape == c.a.shape
+        assert (np.diff(m.suspicion_[m.suspects_]) <= 0).all()
+        assert set(m.suspects_) == set(np.flatnonzero(m.suspicion_ > 0.5))
+        np.testing.assert_array_equal(m.suspect_experts_, c.expert[m.suspects_])
 
 
 def test_prior_keeps_a_yes_sayer_finite_and_floor_admits_liars():
@@ -266,7 +260,7 @@ def test_without_answers_it_clusters():
         dict(objective="em"),
         dict(init="best"),
         dict(lam=-1),
-        dict(mi=-1),
+        dict(mi_weight=-1),
         dict(min_accuracy=0.7),
         dict(prior=(0.5, 1)),
         dict(prior=3),
@@ -276,7 +270,7 @@ def test_without_answers_it_clusters():
     ],
 )
 def test_bad_parameters_are_named(bad):
-    with pytest.raises(ValueError, match=f"{next(iter(bad))}="):
+    with pytest.raises(ValueError, match=next(iter(bad))):
         ExpertClustering(**bad).fit(np.random.default_rng(0).normal(size=(20, 2)))
 
 
