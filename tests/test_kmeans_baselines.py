@@ -137,7 +137,7 @@ def test_without_links_it_is_kmeans(name):
 
 def test_em_without_links_is_a_gaussian_mixture():
     X, _ = make_blobs(400, centers=3, cluster_std=1.5, random_state=2)
-    m = baselines.ConstrainedEM(3, reg=1e-6, tol=1e-10, random_state=0).fit(X)
+    m = baselines.ConstrainedEM(3, reg=1e-6, tol=1e-10, max_iter=3000, random_state=0).fit(X)
     gm = GaussianMixture(
         3,
         means_init=m.cluster_centers_,
@@ -319,7 +319,8 @@ def test_objectives_against_loops(seed):
         lambda i, j: 0.5 * (q(i, j, z[i]) + q(i, j, z[j])),
         lambda i, j: diam[z[i]] - q(i, j, z[i]),
     )
-    assert km.mpck_objective(X, z, C, M, L, 0.7) == pytest.approx(mpck)
+    problem = km.MPCKProblem(X, L, 0.7)
+    assert km.mpck_objective(problem, z, C, M) == pytest.approx(mpck)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -452,11 +453,10 @@ def test_moves_against_the_whole_objective(fresh):
         if fresh or seed > 3:
             continue  # (5) needs every label
         M = km.make_metric(X, L, np.array([np.diag([1.0, k + 0.5]) for k in range(3)]))
-        mpck = lambda v: km.mpck_objective(X, v, C, M, L, 0.7)
-        assert (
-            mpck(km.mpck_assign(X, C, M, L, z, order, 0.7))
-            <= mpck(plain_assign(mpck, z, order, groups, 3)) + 1e-9
-        )
+        P = km.MPCKProblem(X, L, 0.7)
+        mpck = lambda v: km.mpck_objective(P, v, C, M)
+        found = km.mpck_assign(km.MPCKState(z, C, None, M), P, order)
+        assert mpck(found) <= mpck(plain_assign(mpck, z, order, groups, 3)) + 1e-9
 
 
 def test_remembered_prices_change_nothing(monkeypatch):
@@ -491,9 +491,10 @@ def test_remembered_prices_change_nothing(monkeypatch):
             km.make_metric(X, L, np.array([np.diag([1.0, k + 0.5]) for k in range(4)])),
             [],
         )
+        state, problem = km.MPCKState(z, C, None, M), km.MPCKProblem(X, L, 0.7)
         for assign in (
             lambda: km.pck_assign(0.5 * km.sq_dist(X, C), L, order, [z]),
-            lambda: km.mpck_assign(X, C, M, L, z, order, 0.7),
+            lambda: km.mpck_assign(state, problem, order),
         ):
             monkeypatch.setattr(km, "settle_points", all_of_them)
             want = assign()
@@ -566,19 +567,16 @@ def test_mpck_warmup_keeps_its_best_state():
     X = StandardScaler().fit_transform(load_wine().data)
     y = load_wine().target
     L = km.links_of(len(X), Constraints.from_labels(y, n=89, random_state=0), 1.0)
-    C = X[[0, 70, 150]]
+    P = km.MPCKProblem(X, L)
+    start = km.mpck_init(P, X[[0, 70, 150]])
     for rounds in (1, 5, 40):
-        z, mu, V, M = km.mpck_warmup(
-            X, L, C, 1.0, False, False, rounds, np.random.RandomState(0)
-        )
-        value = km.mpck_objective(X, z, mu, M, L, 1.0)
-        assert (
-            rounds == 1 or value <= before + 1e-9
-        )  # same seed: more rounds can only find something lower
+        best = km.mpck_warmup(start, P, rounds, np.random.RandomState(0))
+        value = km.mpck_objective(P, best.z, best.C, best.M)
+        assert value == pytest.approx(best.J)
+        # same seed: more rounds can only find something lower
+        assert rounds == 1 or value <= before + 1e-9
         before = value
-        run = km.mpck_descend(
-            X, L, z, mu, V, M, 1.0, False, False, 20, 3, 1e-6, np.random.RandomState(1)
-        )
+        run = km.mpck_descend(best, P, np.random.RandomState(1), 20, 3, 1e-6)
         assert run.history[0] <= value + 1e-9
 
 
