@@ -377,10 +377,10 @@ def test_cv_choice_is_near_the_best_and_same_for_any_n_jobs():
     [
         (dict(alpha=-1), "strength"),
         (dict(alpha="auto"), "strength"),
-        (dict(alpha=True), "strength"),
-        (dict(form="x"), "form='x'"),
-        (dict(n_neighbors=0), "n_neighbors=0"),
-        (dict(affinity="cosine"), "affinity='cosine'"),
+        (dict(alpha=np.inf), "strength"),
+        (dict(form="x"), "'form' parameter.*Got 'x'"),
+        (dict(n_neighbors=0), "'n_neighbors' parameter.*Got 0"),
+        (dict(affinity="cosine"), "'affinity' parameter.*Got 'cosine'"),
     ],
 )
 def test_bad_parameters(kw, match):

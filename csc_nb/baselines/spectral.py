@@ -11,6 +11,7 @@ __all__ = ['FREE', 'link_matrices', 'PlainSpectral', 'rewrite_links', 'additive_
 
 # %% ../../nbs/22_spectral_baselines.ipynb #dbc73493
 import warnings
+from numbers import Integral, Real
 from typing import NamedTuple
 import numpy as np, scipy.sparse as sp
 from numba import njit
@@ -19,9 +20,10 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from ..constraints import as_constraints
 from ..estimators import ConstrainedClusterer
-from ..graph import connected
+from ..graph import connected, tally_pairs
 from csc_nb.spectral import (
     _check_affinity,
     _signed,
@@ -44,17 +46,18 @@ def link_matrices(
     "Must-links and cannot-links as two weighted graphs; repeated answers add, opposite cancel."
     if c is None or c.n_constraints == 0:
         return sp.csr_matrix((n, n)), sp.csr_matrix((n, n))
-    said = (c.a != c.b) & (c.value != 0)
-    a, b, weight = c.a[said], c.b[said], c.weight[said]
-    if scaled and weight.sum() > 0:
-        weight = weight / weight.mean()
-    A = sp.coo_matrix((c.value[said] * weight, (a, b)), shape=(n, n)).tocsr()
-    A = (A + A.T).tocsr()
-    A.eliminate_zeros()
-    must, cannot = A.maximum(0), (-A).maximum(0)
-    must.eliminate_zeros()
-    cannot.eliminate_zeros()
-    return must.tocsr(), cannot.tocsr()
+    weight = c.weight
+    if scaled and (c.value != 0).any():
+        weight = weight / weight[c.value != 0].mean()
+    t = tally_pairs(c.a, c.b, c.value, weight)
+    said = t.yes - t.no
+
+    def graph(strength):
+        keep = (strength > 0) & (t.a != t.b)
+        i, j, w = t.a[keep], t.b[keep], strength[keep]
+        return sp.csr_matrix((np.r_[w, w], (np.r_[i, j], np.r_[j, i])), shape=(n, n))
+
+    return graph(said), graph(-said)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #baac3a64
 #| code-fold: true
@@ -66,6 +69,18 @@ def _half(deg):
 
 class _SpectralMethod(ConstrainedClusterer):
     "Affinity, embedding with links, k-means; subclasses define `_embed`."
+
+    labels_: np.ndarray  # `(n,)` cluster of each row
+    n_clusters_: int  # clusters found
+    embedding_: np.ndarray  # `(n, K)` coordinates that k-means clusters
+    objective_history_: list  # one cost: K minus the trace that the embedding maximises
+    n_iter_: int  # always 1
+    _parameter_constraints = {
+        "affinity": [StrOptions({"local", "rbf", "knn", "precomputed"})],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), None],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
 
     def __init__(
         self,
@@ -90,25 +105,15 @@ class _SpectralMethod(ConstrainedClusterer):
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Cluster the rows of `X`; `constraints` are pairs."
         given = self.affinity == "precomputed"
-        if sample_id is None and hasattr(X, "iloc"):
-            sample_id = np.asarray(X.index)
+        index = X.index if sample_id is None and hasattr(X, "iloc") else None
         X = self._validate_X(X, accept_sparse="csr" if given else False)
-        c = as_constraints(constraints, n_samples=X.shape[0], sample_id=sample_id)
+        c = as_constraints(constraints, X.shape[0], sample_id, index)
         K, rs = self._check_n_clusters(X.shape[0]), check_random_state(self.random_state)
-        self._check()
         W = self._affinity(X)
         _check_affinity(W, K)
         must, cannot = link_matrices(c, W.shape[0], scaled=True)
         self._solve_it(W, must, cannot, K if given else limit_clusters(X, K), rs)
         return self
-
-    def _check(self):
-        "Refuse parameters that mean nothing."
-        if self.n_neighbors is not None and self.n_neighbors < 1:
-            raise ValueError(
-                f"n_neighbors={self.n_neighbors!r}: give at least 1, or None for the "
-                "dense affinity."
-            )
 
     def _affinity(self, X):
         return affinity_matrix(X, self.affinity, self.n_neighbors)
@@ -129,9 +134,9 @@ class _SpectralMethod(ConstrainedClusterer):
         self.objective_history_ = [self._objective(W)]
 
     def _objective(self, W):
-        "The trace that the embedding maximises."
+        "K minus the trace that the embedding maximises: a lower bound of Ncut, without links."
         s, V = _half(degrees(W))[:, None], self.embedding_
-        return float((V * (s * (W @ (s * V)))).sum())
+        return float(V.shape[1] - (V * (s * (W @ (s * V)))).sum())
 
 # %% ../../nbs/22_spectral_baselines.ipynb #d2b0d4eb
 class PlainSpectral(_SpectralMethod):
@@ -197,6 +202,10 @@ class SpectralRegularization(_SpectralMethod):
     "A penalty on broken must-links (Ji and Xu 2006); cannot-links are not used."
 
     method_name = "spectral-regularization"
+    _parameter_constraints = {
+        **_SpectralMethod._parameter_constraints,
+        "beta": [Interval(Real, 0, None, closed="left")],
+    }
 
     def __init__(
         self,
@@ -216,14 +225,6 @@ class SpectralRegularization(_SpectralMethod):
             random_state=random_state,
         )
         self.beta = beta
-
-    def _check(self):
-        super()._check()
-        if not 0 <= self.beta < np.inf:
-            raise ValueError(
-                f"beta={self.beta!r} is the price of a broken must-link: "
-                "give a number of at least 0."
-            )
 
     def _embed(self, W, must, cannot, K, seed):
         n, deg = W.shape[0], degrees(W)
@@ -299,6 +300,10 @@ class FlexibleSpectral(_SpectralMethod):
     "Flexible constrained spectral clustering, CSP (Wang and Davidson 2010, K-way)."
 
     method_name = "flexible-spectral"
+    _parameter_constraints = {
+        **_SpectralMethod._parameter_constraints,
+        "beta": [Interval(Real, None, None, closed="neither")],
+    }
 
     def __init__(
         self,
@@ -318,14 +323,6 @@ class FlexibleSpectral(_SpectralMethod):
             random_state=random_state,
         )
         self.beta = beta
-
-    def _check(self):
-        super()._check()
-        if not np.isfinite(self.beta):
-            raise ValueError(
-                f"beta={self.beta!r} is the least agreement as a share of the volume: "
-                "give a finite number."
-            )
 
     def _embed(self, W, must, cannot, K, seed):
         Q = (must - cannot).tocsr()
@@ -717,7 +714,7 @@ def last_rung(G: LinkedGraph, unit: float, seed: int) -> tuple:
 
 
 def climb(G: LinkedGraph, K: int, ladder: tuple, unit: float, n_init: int, seed: int):
-    "The partition that breaks least over a ladder of prices; its price; broken at each rung."
+    "The partition that breaks least over a ladder of prices; its price; broken up to each rung."
     best, history, many = None, [], len(ladder) > 1
     if K == 2 and many and G.cannot.nnz and not G.must.nnz:
         ladder = (*ladder, *last_rung(G, unit, seed))
@@ -728,9 +725,9 @@ def climb(G: LinkedGraph, K: int, ladder: tuple, unit: float, n_init: int, seed:
         if K > 2 and len(ladder) > 1 and broken_weight(z, G.must, G.cannot) > 0:
             z = repair(z, G, 4 * unit, seed)
         key = loss(z, G)
-        history.append(key[0])
         if best is None or key < best[0]:
             best = (key, z, price)
+        history.append(best[0][0])
         if best[0][0] <= 0:
             break
     return best[1], best[2], history
@@ -743,12 +740,25 @@ class COSC(_SpectralMethod):
     """
 
     method_name = "cosc"
+    gamma_: float  # price at which the partition was found, in mean degrees
+    broken_: (
+        float  # weight of the answers that the partition breaks; their mean weight is 1
+    )
+    ncut_: float  # normalised cut of the partition
+    objective_history_: (
+        list  # weight of broken answers, the best up to each price of the ladder
+    )
+    n_iter_: int  # prices tried
+    _parameter_constraints = {
+        **_SpectralMethod._parameter_constraints,
+        "gamma": [Interval(Real, 0, None, closed="left"), None],
+    }
 
     def __init__(
         self,
         n_clusters=8,  # K
         *,
-        gamma=None,  # price of a broken answer in mean degrees; None: keep all if possible
+        gamma=None,  # price of a broken link in mean degrees, ≥ 0; None: keep all if possible
         affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed": X is the affinity
         n_neighbors=15,  # near rows that each row is tied to; None: dense
         n_init=1,  # random starts besides the eigenvectors
@@ -762,14 +772,6 @@ class COSC(_SpectralMethod):
             random_state=random_state,
         )
         self.gamma = gamma
-
-    def _check(self):
-        super()._check()
-        if self.gamma is not None and not 0 <= self.gamma < np.inf:
-            raise ValueError(
-                f"gamma={self.gamma!r} is the price of a broken link in mean degrees: "
-                "give a number of at least 0, or None."
-            )
 
     def _affinity(self, X):
         W = sp.csr_matrix(super()._affinity(X))
