@@ -1409,6 +1409,7 @@ class ActiveLearner(ConstrainedClusterer):
 
     # until chapters 15, 16, 17, 24 have states
     def _publish(self, labels):
+        labels = labels if callable(labels) else np.array(labels, np.int64)
         self._old.labels = self._labels = labels
 
     @n_iter_.setter
@@ -1450,6 +1451,8 @@ class ActiveLearner(ConstrainedClusterer):
         state = dict(super().__getstate__())
         if "_talk" in state:
             state.update(_talk=self.answers_, _cache={})
+        state.pop("_old", None)
+        state.pop("_labels", None)
         return state
 
     def __setstate__(self, state):
@@ -1467,7 +1470,10 @@ class _Begin:
         self.learner, self.X, self.seed = learner, X, seed
 
     def __call__(self):
-        return self.learner._begin(self.X, np.random.default_rng(self.seed))
+        rng = np.random.default_rng(self.seed)
+        if self.learner._queries.__code__.co_varnames[2] == "rng":  # until … have states
+            return LearnerState(rng=rng)
+        return self.learner._begin(self.X, rng)
 
 
 class _Queries:
@@ -1480,6 +1486,7 @@ class _Queries:
         names = self.learner._queries.__code__.co_varnames
         if names[2] == "rng":  # until chapters 15, 16, 17, 24 have states
             self.learner._old = state
+            self.learner._publish(np.zeros(len(self.X), np.int64))
             return self.learner._queries(self.X, state.rng)
         return self.learner._queries(self.X, state)
 
