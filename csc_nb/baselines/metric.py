@@ -564,6 +564,9 @@ class MetricKMeans(ConstrainedClusterer):
         "The learner that stands for `None`."
         return ITML()
 
+    def _new_learner(self) -> MetricLearner:
+        return self._default() if self.learner is None else clone(self.learner)
+
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Learn the metric from `constraints`, then cluster."
         X, c = self._validate_fit(X, constraints, sample_id)
@@ -572,7 +575,7 @@ class MetricKMeans(ConstrainedClusterer):
     def _fit(self, X, c, more):
         K, rng = self._check_n_clusters(len(X)), check_random_state(self.random_state)
         answers = sort_answers(c.a, c.b, c, len(X))
-        learner = self._default() if self.learner is None else clone(self.learner)
+        learner = self._new_learner()
         if "random_state" in learner.get_params():
             learner.set_params(random_state=rng.randint(2**31 - 1))
         with warnings.catch_warnings():
