@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['UNSURE', 'SuperInstance', 'VectorSpace', 'k_medoids', 'DistanceSpace', 'split', 'asking', 'split_level',
            'answer_table', 'open_pairs', 'merge', 'keep_together', 'join_known', 'provisional', 'doubt',
-           'next_to_split', 'centre_distances', 'spell_out', 'askable_rows', 'CobrasState', 'COBRAS']
+           'next_to_split', 'centre_distances', 'spell_out', 'askable_rows', 'first_look', 'CobrasState', 'COBRAS']
 
 # %% ../nbs/16_cobras.ipynb #802c128e
 import copy
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from scipy.spatial.distance import cdist
+from sklearn.metrics import silhouette_score
 from sklearn.utils._param_validation import Interval, StrOptions
 from .estimators import renamed
 from .oracles import SAVE, ActiveLearner, LearnerState, Pair
@@ -143,6 +144,10 @@ class VectorSpace:
         "`(rows, sis)` distances to centres."
         return cdist(self.X[rows], np.array([s.centre for s in sis]))
 
+    def between(self, rows):
+        "`(rows, rows)` distances."
+        return cdist(self.X[rows], self.X[rows])
+
     def spread(self, s):
         "Sum of squared distances to the centre."
         return float(((self.X[s.rows] - s.centre) ** 2).sum())
@@ -206,6 +211,12 @@ class DistanceSpace:
     def far(self, rows, sis):
         "`(rows, sis)` distances to medoids."
         return self.D[np.ix_(rows, [s.centre[0] for s in sis])]
+
+    def between(self, rows):
+        "`(rows, rows)` distances."
+        D = self.D[np.ix_(rows, rows)].copy()
+        np.fill_diagonal(D, 0)
+        return D
 
     def spread(self, s):
         "Sum of the distances to the medoid."
@@ -474,6 +485,27 @@ def askable_rows(train, n):
         )
     return np.isin(np.arange(n), train)
 
+
+def first_look(space, n, rng, sample=300, most=8):
+    "Labels to show before any answer: k-means with the best silhouette of 2 to 8 clusters."
+    rows = np.arange(n)
+    if n > sample:
+        rows = np.sort(rng.choice(n, sample, replace=False))
+    all_ = np.ones(n, bool)
+    D = space.between(rows)
+    best, parts = 0.0, []
+    for k in range(2, min(most, len(rows) - 1) + 1):
+        lab = space.cut(rows, k, rng)
+        if not 1 < len(np.unique(lab)) < len(rows):
+            continue
+        score = silhouette_score(D, lab, metric="precomputed")
+        if score > best:
+            best = score
+            parts = [space.make(rows[lab == c], all_) for c in np.unique(lab)]
+    if not parts:
+        return np.zeros(n, np.int64)
+    return space.far(np.arange(n), parts).argmin(1)
+
 # %% ../nbs/16_cobras.ipynb #f78ceb1d
 #| code-fold: true
 #| code-summary: "COBRAS: its state, and begin, split, merge, show"
@@ -487,6 +519,7 @@ class CobrasState(LearnerState):
     clusters: list  # lists of numbers of super-instances
     known: dict  # sorted pair → what is believed about it: +1, -1, 0
     failed: set  # representatives of super-instances that cannot be cut
+    before: np.ndarray  # `(S,)` cluster of each super-instance before the last cut
 
     def copy(self):
         "A copy that shares nothing which will change."
@@ -530,12 +563,21 @@ class COBRAS(ActiveLearner):
     """
 
     method_name = "cobras"
-    _published = {"show": "merged", "split_by": "largest", "representative": "central"}
+    _published = {
+        "show": "merged",
+        "n_start": None,
+        "split_by": "largest",
+        "representative": "central",
+    }
     _parameter_constraints = {
         "metric": [StrOptions({"euclidean", "precomputed"})],
         "train_indices": ["array-like", None],
         "show": [StrOptions({"always", "merged", "verified", *_OLD_VALUES["show"]})],
-        "n_start": [Interval(Integral, 1, None, closed="left"), None],
+        "n_start": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"auto"}),
+            None,
+        ],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "split_by": [StrOptions({"largest", "doubt"})],
         "representative": [StrOptions({"central", "kept", "centre"})],
@@ -549,7 +591,7 @@ class COBRAS(ActiveLearner):
         metric="euclidean",  # "precomputed": X holds distances, and k-medoids cuts
         train_indices=None,  # rows that may be asked about, or a mask; None: all
         show="always",  # "merged": the last complete merge; "always": unfinished ones too
-        n_start=None,  # clusters of the k-means shown before the first merge; None: one
+        n_start="auto",  # clusters shown before the first merge: k-means; None: one
         n_init=10,  # starts of each k-means
         split_by="largest",  # the super-instance cut next; "doubt": most rows near others
         representative="central",  # who speaks for a part; "kept": the old one, if central
@@ -581,7 +623,9 @@ class COBRAS(ActiveLearner):
         may_ask = askable_rows(self.train_indices, len(X))
         whole = space.make(np.arange(len(X)), may_ask)
         labels = np.zeros(len(X), np.int64)
-        if self.n_start:
+        if self.n_start == "auto":
+            labels = first_look(space, len(X), copy.deepcopy(rng))
+        elif self.n_start:
             labels = space.cut(whole.rows, min(int(self.n_start), len(X)), rng)
         return self._first_state(
             rng=rng,
@@ -593,6 +637,7 @@ class COBRAS(ActiveLearner):
             clusters=[[0]],
             known={},
             failed=set(),
+            before=np.zeros(1, np.int64),
         )
 
     def _first_state(self, **fields):
@@ -636,6 +681,9 @@ class COBRAS(ActiveLearner):
         how = state.may_ask, state.rng, self._setting("representative") == "kept"
         k = yield from split_level(space, sis[s], self._ask(state), *how)
         parts = split(space, sis[s], k, *how)
+        home = {t: c for c, members in enumerate(state.clusters) for t in members}
+        fresh = max(0, len(parts) - 1)
+        state.before = np.array([home[t] for t in range(len(sis))] + [home[s]] * fresh)
         if len(parts) < 2:
             state.failed.add(sis[s].rep)
             return
@@ -652,12 +700,12 @@ class COBRAS(ActiveLearner):
     def _join(self, state, clusters):
         "One merge from these clusters: a generator that asks and gives clusters."
         D = centre_distances(state.space, state.super_instances)
-        before = state.labels[state.reps]
+        shown = state.labels[state.reps]
         progress = None
         if self._setting("show") == "always":
-            progress = lambda clusters, V: state.show(provisional(clusters, V, before))
+            progress = lambda clusters, V: state.show(provisional(clusters, V, shown))
         ask = self._ask(state)
-        return merge(clusters, state.reps, D, state.known, ask, before, progress)
+        return merge(clusters, state.reps, D, state.known, ask, state.before, progress)
 
     def _finish(self, state):
         "Show the merged clustering."

@@ -1327,6 +1327,7 @@ class NCOBRAS(COBRAS):
         "order_over": "all",
         "after_correction": "merge_again",
         "show": "verified",
+        "n_start": None,
         "split_by": "largest",
         "representative": "central",
         "max_states": 20_000,
@@ -1360,7 +1361,7 @@ class NCOBRAS(COBRAS):
         metric="euclidean",  # "precomputed": X holds distances, and k-medoids cuts
         train_indices=None,  # rows that may be asked about, or a mask; None: all
         show="always",  # "merged": complete merges; "verified": only after a check
-        n_start=None,  # clusters of the k-means shown before the first merge; None: one
+        n_start="auto",  # clusters shown before the first merge: k-means; None: one
         n_init=10,  # starts of each k-means
         split_by="doubt",  # the super-instance cut next; "largest": as in the paper
         representative="kept",  # the old one, if central; "central": as in the paper
