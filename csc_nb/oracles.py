@@ -1409,6 +1409,7 @@ class ActiveLearner(ConstrainedClusterer):
 
     # until chapters 15, 16, 17, 24 have states
     def _publish(self, labels):
+        labels = labels if callable(labels) else np.array(labels, np.int64)
         self._old.labels = self._labels = labels
 
     @n_iter_.setter
@@ -1450,6 +1451,8 @@ class ActiveLearner(ConstrainedClusterer):
         state = dict(super().__getstate__())
         if "_talk" in state:
             state.update(_talk=self.answers_, _cache={})
+        state.pop("_old", None)
+        state.pop("_labels", None)
         return state
 
     def __setstate__(self, state):
@@ -1467,7 +1470,10 @@ class _Begin:
         self.learner, self.X, self.seed = learner, X, seed
 
     def __call__(self):
-        return self.learner._begin(self.X, np.random.default_rng(self.seed))
+        rng = np.random.default_rng(self.seed)
+        if self.learner._queries.__code__.co_varnames[2] == "rng":  # until … have states
+            return LearnerState(rng=rng)
+        return self.learner._begin(self.X, rng)
 
 
 class _Queries:
@@ -1480,6 +1486,7 @@ class _Queries:
         names = self.learner._queries.__code__.co_varnames
         if names[2] == "rng":  # until chapters 15, 16, 17, 24 have states
             self.learner._old = state
+            self.learner._publish(np.zeros(len(self.X), np.int64))
             return self.learner._queries(self.X, state.rng)
         return self.learner._queries(self.X, state)
 
@@ -1547,12 +1554,16 @@ def _log_seed(learner, journal):
     return _seed(given) if old.get("seed") is None else old["seed"]
 
 
+def _item_key(e):
+    "What an event or a remark is about."
+    return (e.get("question", e.get("kind")), *sorted(map(str, e["items"])))
+
+
 def forgotten_answers(
     events,  # of a log
-) -> list:  # "answer" events that a correction by version 0.1 left behind
-    "What a person said, never took back, and older versions dropped when an answer was corrected."
+) -> tuple:  # ("answer" events to be told again, a correction that was cut off or None)
+    "What a person never took back, and version 0.1 dropped when an answer was corrected."
     stack, aside, change = [], {}, None
-    key = lambda e: (e.get("question", e.get("kind")), *sorted(map(str, e["items"])))
     for e in events:
         kind = e.get("kind") if e["event"] == "note" else None
         if kind == "change":
@@ -1562,15 +1573,13 @@ def forgotten_answers(
         elif e["event"] == "undo":
             for _ in range(e["n"]):
                 taken = stack.pop()
-                if change is not None and taken.get("how", "") in ("", "skip", "kept"):
-                    aside[key(taken)] = taken
+                said = taken.get("how", "") in ("", "skip", "kept")
+                if change is not None and said and not taken.get("again"):
+                    aside[_item_key(taken)] = taken
         elif e["event"] == "answer":
             stack.append(e)
-            aside.pop(key(e), None)
-    if change is not None:  # the program ended in the middle of a correction
-        new = dict(kind=change["question"], items=change["items"], answer=change["answer"])
-        aside[key(new)] = new
-    return list(aside.values())
+            aside.pop(_item_key(e), None)
+    return list(aside.values()), change
 
 # %% ../nbs/03_oracles.ipynb #6e03a003
 #| code-fold: true
@@ -1621,7 +1630,7 @@ class Runner:
 
     def _resume(self):
         "Tell the learner what stands in the log."
-        lost = forgotten_answers(self.journal.events)
+        lost, change = forgotten_answers(self.journal.events)
         if lost:
             self._tell_again(lost)
         talk, missed = self.learner._talk, []
@@ -1640,6 +1649,17 @@ class Runner:
                 f"{e.get('version')}, this is {csc_nb.__version__}.",
                 stacklevel=4,
             )
+        if change is not None:
+            self._finish_change(change)
+
+    def _finish_change(self, change):
+        "Complete a correction by version 0.1 that was cut off."
+        keys = [_item_key(e) for e in self._told()]
+        if _item_key(change) in keys:
+            k = len(keys) - 1 - keys[::-1].index(_item_key(change))
+            if self._told()[k]["answer"] != change["answer"]:
+                self.relabel(k, change["answer"])
+        self.journal.append("note", kind="changed")
 
     def _tell_again(self, lost):
         "Write forgotten answers into the log as answers that nobody asked for."
