@@ -335,7 +335,9 @@ def calibration_run(seed, n=40, answers=8):
     y = (rng.random(n) < probs(model.state_.A @ W)[1][:, 1]).astype(int)
     drive(model, NoisyOracle(y, noise=0.1, random_state=seed), answers)
     a, b = rng.choice(n, 2, replace=False)
-    agree = lambda W: (probs(model.state_.A[a] @ W)[1] * probs(model.state_.A[b] @ W)[1]).sum(-1)
+    agree = lambda W: (
+        probs(model.state_.A[a] @ W)[1] * probs(model.state_.A[b] @ W)[1]
+    ).sum(-1)
     return ((agree(model.particles_) < agree(W[None])[0]).sum() + rng.random()) / 64
 
 

@@ -209,11 +209,25 @@ def test_what_is_shown_does_not_change_what_is_asked():
 
 
 def test_start_clusters_shown_before_the_first_merge():
+    X, _ = rings()
+    assert COBRAS(n_start=None, random_state=0).fit(X).n_clusters_ == 1
+    assert COBRAS(n_start=4, random_state=0).fit(X).n_clusters_ == 4
+    Z = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0)
+    Z = Z + np.random.default_rng(0).normal(size=Z.shape)
+    far = COBRAS(random_state=0).fit(Z)
+    assert ari(np.repeat([0, 1, 2], 20), far.labels_) == 1
+    near = COBRAS(metric="precomputed", random_state=0).fit(pairwise_distances(Z))
+    assert ari(far.labels_, near.labels_) == 1
+    assert COBRAS(random_state=0).fit(np.zeros((5, 2))).n_clusters_ == 1
+
+
+def test_what_is_shown_first_does_not_change_what_is_asked():
     X, y = rings()
-    assert (
-        COBRAS(random_state=0).fit(X).n_clusters_ == 1
-        and COBRAS(n_start=4, random_state=0).fit(X).n_clusters_ == 4
-    )
+    runs = [
+        COBRAS(n_start=k, random_state=0).fit(X, oracle=oracle(y), budget=30)
+        for k in ("auto", None)
+    ]
+    assert [q for q, _ in runs[0].answers_] == [q for q, _ in runs[1].answers_]
 
 
 @either
