@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.stamp
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lab docs notebooks readme experiments bench clean
+.PHONY: help demo test test-all test-quick lint format mutants release-check lab docs notebooks readme experiments bench clean
 
 help:            ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 14
@@ -27,8 +27,27 @@ $(STAMP)-dev: $(STAMP)-python setup.py settings.ini
 demo: $(STAMP)-base  ## k-means, hard constraints and ours as answers get worse: table, figure, report (one minute)
 	@$(BIN)/csc-nb demo
 
-test: $(STAMP)-dev  ## everything CI needs: export, notebooks, site, pytest, wheel
+test: $(STAMP)-dev  ## everything CI needs: export, notebooks, site, tests, lint, package
 	@$(BIN)/python tools/test.py
+
+test-quick: $(STAMP)-dev  ## the inner loop: export, lint, and the tests of the foundations and of one seed each
+	@$(BIN)/python tools/test.py export lint
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/test_answer_layer.py tests/test_constraints.py tests/test_graph.py tests/test_public.py tests/test_ledger.py
+
+lint: $(STAMP)-dev  ## formatting and rules (ruff)
+	@$(BIN)/python tools/test.py lint
+
+format: $(STAMP)-dev  ## repair the formatting
+	@$(BIN)/ruff format .
+
+mutants: $(STAMP)-dev  ## break the code in named places; every break must be noticed by the tests it names
+	@$(BIN)/python tools/mutants.py
+
+release-check: $(STAMP)-dev  ## source distribution and wheel in a fresh environment, with the real dependencies
+	@$(BIN)/python tools/test.py package
+	@rm -rf build/release && mkdir -p build/release && $(PYTHON) -m venv build/release/env
+	@build/release/env/bin/python -m pip install -q --disable-pip-version-check .
+	@cd build/release && env/bin/python ../../tools/smoke.py env
 
 test-all: $(STAMP)-dev  ## the same with slow tests and slow cells
 	@$(BIN)/python tools/test.py --slow
@@ -40,7 +59,7 @@ docs: $(STAMP)-dev  ## build the site into _docs
 	@$(BIN)/python tools/site.py
 
 notebooks: $(STAMP)-dev  ## export the package, execute every notebook, save outputs, refresh README (NB=nbs/10_x.ipynb for one)
-	@$(BIN)/nbdev_export
+	@$(BIN)/python tools/export.py
 	@$(BIN)/python tools/execute.py $(NB)
 	@$(BIN)/python tools/readme.py
 

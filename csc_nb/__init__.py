@@ -1,33 +1,74 @@
 """Clustering with imperfect human help: five papers as executable, tested notebooks.
 
-Public names are found in the exported modules and imported on first use, so `import csc_nb` stays light
-and a new notebook needs no edit here.
+The public names are listed here by hand and imported on first use, so that `import csc_nb` stays light.
+Everything else is imported from its module.
 """
+
 from importlib import import_module as _import
+from typing import TYPE_CHECKING as _TYPING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
+_PUBLIC = {
+    # what people said
+    "vocabulary": "parse_answer",
+    "answer_table": "Answers",
+    "constraints": "Constraints Triplets as_constraints as_triplets",
+    "bag_table": "Bags as_bags",
+    # who says it
+    "oracles": "NoisyOracle ExpertPanel ReplayOracle Journal Pair Triple Runner",
+    # the papers' methods, and what goes beyond them
+    "tvclust": "TVClust",
+    "rdpmeans": "RDPMeans DPMeans",
+    "relative": "DiscriminativeClustering",
+    "experts": "ExpertClustering",
+    "bags": "BagSpectralClustering",
+    "disc": "DiSC",
+    "bayes_active": "BayesianActiveClustering",
+    "cobras": "COBRAS",
+    "ncobras": "NCOBRAS",
+    "hierarchy": "LabelHierarchy",
+    "queries": "ActiveClusterer ExploreConsolidate MinMax NPU",
+    # what everybody else does
+    "baselines.kmeans": "COPKMeans PCKMeans MPCKMeans CVQE LCVQE SeededKMeans ConstrainedKMeans ConstrainedEM",
+    "baselines.metric": "ITMLKMeans LSMLKMeans MMCKMeans RCAKMeans",
+    "baselines.spectral": "COSC SpectralLearning FlexibleSpectral SpectralRegularization",
+    "baselines.crowd": "CrowdVote SemiCrowd dawid_skene majority_vote",
+    # measure, load, compare, look, label
+    "metrics": "ari nmi_arithmetic pairwise_f purity",
+    "datasets": "load",
+    "comparison": "compare",
+    "estimators": "methods",
+    "labelling": "AskPairs AskTriplets",
+    "plotting": "ConstraintGraphDisplay ExpertWeightsDisplay QueryCurveDisplay ObjectiveDisplay "
+    "LabelTreeDisplay PairEntropyDisplay",
+}
+_HOME = {name: module for module, names in _PUBLIC.items() for name in names.split()}
+__all__ = sorted(_HOME)
 
-def _names():
-    "Public name -> the modules that define it, read from nbdev's index."
-    from ._modidx import d
-    found = {}
-    for module, symbols in d["syms"].items():
-        for full in symbols:
-            name = full[len(module) + 1:]
-            if "." not in name and not name.startswith("_"): found.setdefault(name, []).append(module)
-    return found
+if _TYPING:  # editors and type checkers do not run the lazy import
+    from .answer_table import Answers as Answers
+    from .bag_table import Bags as Bags, as_bags as as_bags
+    from .constraints import Constraints as Constraints, Triplets as Triplets
+    from .constraints import as_constraints as as_constraints, as_triplets as as_triplets
 
 
 def __getattr__(name):
-    if name.startswith("_"): raise AttributeError(name)
-    modules = _names().get(name, [])
-    if len(modules) == 1:
-        value = globals()[name] = getattr(_import(modules[0]), name)
+    if name in _HOME:
+        value = globals()[name] = getattr(_import(f"{__name__}.{_HOME[name]}"), name)
         return value
-    if modules: raise AttributeError(f"{name!r} is in several modules: import it from one of {', '.join(modules)}.")
-    raise AttributeError(f"module 'csc_nb' has no attribute {name!r}")
+    raise AttributeError(f"module 'csc_nb' has no attribute {name!r}{_where(name)}")
+
+
+def _where(name):
+    "A name that is not public may still stand in a module."
+    if name.startswith("_"):
+        return ""
+    from ._modidx import d
+
+    homes = [module for module, known in d["syms"].items() if f"{module}.{name}" in known]
+    return f"; import it from {' or '.join(homes)}" if homes else ""
 
 
 def __dir__():
-    return sorted(k for k, v in _names().items() if len(v) == 1)
+    return [*__all__, "__version__"]

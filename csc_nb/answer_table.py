@@ -55,7 +55,19 @@ def match_columns(
     names,  # columns of a table
     needed=("a", "b", "answer"),
 ) -> dict:  # our name → theirs
-    "Which given column plays which part."
+    """Which given column plays which part.
+
+    Parameters
+    ----------
+    names
+        columns of a table
+    needed : default=('a', 'b', 'answer')
+
+    Returns
+    -------
+    dict
+        our name → theirs
+    """
     low = {}
     for name in names:
         key = str(name).strip().casefold()
@@ -81,7 +93,13 @@ def match_columns(
 def as_table(
     columns: dict,  # name → column
 ):
-    "A pandas data frame when pandas is there, else the dict of columns."
+    """A pandas data frame when pandas is there, else the dict of columns.
+
+    Parameters
+    ----------
+    columns : dict
+        name → column
+    """
     try:
         import pandas as pd
     except ImportError:
@@ -180,6 +198,60 @@ def _orient(rows, response, kind, question, first):
 class Answers:
     """What people and machines said about items: one row per response.
 
+    Parameters
+    ----------
+    a
+        first item of each question: ids or row numbers
+    b
+        second item
+    answer
+        what was said: see the page on the vocabulary
+    c : default=None
+        third item; None or an empty cell where a question has two
+    kind : default=None
+        "pair", "triple", "comparison" or "grade", one for all or one each
+    annotator : default=None
+        who said it, one for all or one each
+    group : default=None
+        who may err together: one per answer, or a dict from annotator to group
+    weight : default=None
+        how much an answer counts
+    seconds : default=None
+        how long it took
+    price : default=None
+        what it cost
+    ids : default=None
+        True: whole numbers are ids; False: they are row numbers
+    n_samples : default=None
+        rows of the table that row numbers count
+    value_kind : default=None
+        what 0 means in a column of 0 and 1
+
+    Attributes
+    ----------
+    items : np.ndarray
+        names of the items, in order of first appearance
+    by : str | None
+        "id", "row", or None: whole numbers that may be either
+    rows : np.ndarray
+        (3, m) number of each item in `items`; -1 where there is no third
+    kind : np.ndarray
+        (m,) kind of question, a place in `vocabulary.KINDS`
+    response : np.ndarray
+        (m,) place in `vocabulary.RESPONSES`; -1 unsure; a grade is its number
+    annotator : np.ndarray
+        (m,) who said it, a place in `annotators`
+    annotators : tuple
+        names
+    group_of : np.ndarray
+        (E,) group of each annotator, a place in `groups`
+    groups : tuple
+        names of the groups: those who may err together
+    n_samples : int | None
+        rows of the table, when items are row numbers
+
+    Examples
+    --------
     >>> A = Answers(["x", "x"], ["y", "z"], ["same", "different"], annotator="ann")
     >>> A.n_answers, A.n_questions
     (2, 2)
@@ -460,7 +532,17 @@ class Answers:
         self,
         which,  # mask or positions of answers
     ) -> "Answers":
-        "Some of the answers, in the order asked for."
+        """Some of the answers, in the order asked for.
+
+        Parameters
+        ----------
+        which
+            mask or positions of answers
+
+        Returns
+        -------
+        'Answers'
+        """
         which = np.asarray(which)
         if which.dtype == bool:
             if which.size != self.n_answers:
@@ -543,7 +625,19 @@ class Answers:
         df,  # columns a, b, answer, perhaps c, kind, annotator, group, weight, seconds, price
         **kwargs,  # as in the constructor
     ) -> "Answers":
-        "Read a data frame (pandas or polars), one row per response."
+        """Read a data frame (pandas or polars), one row per response.
+
+        Parameters
+        ----------
+        df
+            columns a, b, answer, perhaps c, kind, annotator, group, weight, seconds, price
+        **kwargs
+            as in the constructor
+
+        Returns
+        -------
+        'Answers'
+        """
         if isinstance(df, dict):
             columns = df
         elif hasattr(df, "columns"):
@@ -573,7 +667,17 @@ class Answers:
         cls,
         c,  # `Constraints`
     ) -> "Answers":
-        "Answers to pairs from `Constraints`; nothing is lost."
+        """Answers to pairs from `Constraints`; nothing is lost.
+
+        Parameters
+        ----------
+        c
+            `Constraints`
+
+        Returns
+        -------
+        'Answers'
+        """
         return cls._from_container(c, c.a, c.b, None, "pair", _PAIR_WORD[c.value + 1])
 
     @classmethod
@@ -581,7 +685,17 @@ class Answers:
         cls,
         t,  # `Triplets`
     ) -> "Answers":
-        "Answers to triples from `Triplets`; nothing is lost."
+        """Answers to triples from `Triplets`; nothing is lost.
+
+        Parameters
+        ----------
+        t
+            `Triplets`
+
+        Returns
+        -------
+        'Answers'
+        """
         return cls._from_container(t, t.a, t.b, t.c, "triple", t.answer)
 
     @classmethod
@@ -658,7 +772,24 @@ class Answers:
     ) -> (
         tuple
     ):  # `(3, m)` rows of X, -1 where there is none; and which answers they belong to
-        "Rows of X that each answer is about."
+        """Rows of X that each answer is about.
+
+        Parameters
+        ----------
+        n_samples : default=None
+            rows of X
+        sample_id : default=None
+            id of each row of X
+        index : default=None
+            index of the data frame X
+        unknown : default='raise'
+            answers about rows that are not in X: "raise" or "drop"
+
+        Returns
+        -------
+        tuple
+            `(3, m)` rows of X, -1 where there is none; and which answers they belong to
+        """
         if (
             self.by == "row"
             and self.n_samples not in (None, n_samples)

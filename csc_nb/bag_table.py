@@ -83,7 +83,19 @@ def labels_text(
     labels,  # a set of labels
     sep: str = "|",
 ) -> str:  # empty when there is none
-    "A set of labels in one cell, so that it can be read back."
+    """A set of labels in one cell, so that it can be read back.
+
+    Parameters
+    ----------
+    labels
+        a set of labels
+    sep : str, default='|'
+
+    Returns
+    -------
+    str
+        empty when there is none
+    """
     words = []
     for v in sorted(labels):
         word = str(v)
@@ -97,7 +109,17 @@ def labels_from_text(
     cell: str,
     sep: str = "|",
 ) -> frozenset:
-    "The set of labels that a cell holds."
+    """The set of labels that a cell holds.
+
+    Parameters
+    ----------
+    cell : str
+    sep : str, default='|'
+
+    Returns
+    -------
+    frozenset
+    """
     words, word, escaped = [], [], False
     for ch in cell:
         if escaped:
@@ -120,6 +142,32 @@ def labels_from_text(
 class Bags:
     """Labels of bags of rows: which labels occur somewhere in a bag.
 
+    Parameters
+    ----------
+    bag
+        bag of each row: numbers from 0, or names
+    labels
+        one set per bag, or a dict from bag to set; empty or None = unlabelled
+    ids : default=None
+        the id of every row
+    classes : default=None
+        all labels, default those that occur
+
+    Attributes
+    ----------
+    bag : np.ndarray
+        (n,) number of the bag of each row
+    bag_ids : np.ndarray
+        names of the bags
+    labels : tuple
+        one frozen set per bag
+    classes : tuple
+        all labels
+    ids : np.ndarray | None
+        the id of every row
+
+    Examples
+    --------
     >>> Bags([0, 0, 1], [{"robin", "wren"}, {"robin"}])
     Bags(3 rows in 2 bags, 2 labelled, 2 labels)
     """
@@ -222,7 +270,21 @@ class Bags:
         bag_ids=None,  # names of the rows of Z, if `bag` holds names
         ids=None,  # the id of every row
     ):
-        "Bags from an indicator matrix."
+        """Bags from an indicator matrix.
+
+        Parameters
+        ----------
+        bag
+            bag of each row
+        Z
+            (n_bags, n_classes) of 0 and 1
+        classes : default=None
+            names of the columns, default 0, 1, …
+        bag_ids : default=None
+            names of the rows of Z, if `bag` holds names
+        ids : default=None
+            the id of every row
+        """
         Z = Z.toarray() if sp.issparse(Z) else np.asarray(Z)
         if Z.ndim != 2:
             raise ValueError(
@@ -255,7 +317,12 @@ class Bags:
         return cls(bag, dict(zip(bag_ids.tolist(), sets)), ids=ids, classes=names)
 
     def to_frame(self, sep="|"):
-        "A pandas data frame with one line per row: bag and labels."
+        """A pandas data frame with one line per row: bag and labels.
+
+        Parameters
+        ----------
+        sep : default='|'
+        """
         import pandas as pd
 
         text = np.array([labels_text(s, sep) for s in self.labels] + [""], object)
@@ -270,7 +337,17 @@ class Bags:
         *,
         ids=None,  # the id of every row
     ):
-        "Bags from a data frame with one line per row of X."
+        """Bags from a data frame with one line per row of X.
+
+        Parameters
+        ----------
+        df
+            columns `bag` and `labels`
+        sep : default='|'
+            separates labels
+        ids : default=None
+            the id of every row
+        """
         names = list(getattr(df, "columns", []))
         missing = [k for k in ("bag", "labels") if k not in names]
         if missing:
@@ -294,7 +371,15 @@ class Bags:
         path,  # file to write
         sep="|",  # separates labels
     ):
-        "Write id (if there are ids), bag and labels of every row; returns `path`."
+        """Write id (if there are ids), bag and labels of every row; returns `path`.
+
+        Parameters
+        ----------
+        path
+            file to write
+        sep : default='|'
+            separates labels
+        """
         text = [labels_text(s, sep) for s in self.labels]
         used = set(self.bag.tolist())
         meta = {
@@ -323,7 +408,15 @@ class Bags:
         path,  # file with columns bag, labels and perhaps id
         sep="|",  # separates labels
     ):
-        "Read a file; without our own first line, bags and labels come back as text."
+        """Read a file; without our own first line, bags and labels come back as text.
+
+        Parameters
+        ----------
+        path
+            file with columns bag, labels and perhaps id
+        sep : default='|'
+            separates labels
+        """
         table = read_rows_of(path, None)
         columns, meta = table.columns, table.meta or {}
         missing = [k for k in ("bag", "labels") if k not in columns]
@@ -358,7 +451,20 @@ class Bags:
         max_pairs=5_000_000,  # refuse to write down more
         must=True,  # False: cannot-links only, for clusters finer than the labels
     ):  # `Constraints`
-        "Pairs of rows that the bag labels decide."
+        """Pairs of rows that the bag labels decide.
+
+        Parameters
+        ----------
+        max_pairs : default=5000000
+            refuse to write down more
+        must : default=True
+            False: cannot-links only, for clusters finer than the labels
+
+        Returns
+        -------
+        result
+            `Constraints`
+        """
         from csc_nb.constraints import Constraints
 
         Z, n = self.to_multihot(), np.bincount(self.bag, minlength=self.n_bags)
@@ -414,7 +520,17 @@ class Bags:
         self,
         rows,  # rows of the new table, in order: numbers or a mask
     ) -> "Bags":
-        "The bags of the table `X[rows]`; every bag keeps its labels."
+        """The bags of the table `X[rows]`; every bag keeps its labels.
+
+        Parameters
+        ----------
+        rows
+            rows of the new table, in order: numbers or a mask
+
+        Returns
+        -------
+        'Bags'
+        """
         rows = np.asarray(rows)
         if rows.dtype == bool:
             rows = np.flatnonzero(rows)
@@ -438,7 +554,24 @@ def as_bags(
     *,
     index=None,  # index of the data frame X
 ) -> Bags:  # one entry per row of this X, or None
-    "Read bag labels for a table with `n_samples` rows."
+    """Read bag labels for a table with `n_samples` rows.
+
+    Parameters
+    ----------
+    obj
+        `Bags`, `(bag, labels)`, a data frame or None
+    n_samples : int, default=None
+        rows of X
+    sample_id : default=None
+        id of each row of X
+    index : default=None
+        index of the data frame X
+
+    Returns
+    -------
+    Bags
+        one entry per row of this X, or None
+    """
     if obj is None:
         return None
     if hasattr(obj, "n_constraints"):

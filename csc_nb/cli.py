@@ -4,18 +4,35 @@
 
 # %% auto #0
 __all__ = ['Table', 'read_table', 'parse_settings', 'summary', 'read_pairs', 'cluster', 'labels_csv', 'list_methods', 'run_sweep',
-           'ask_settings', 'ask', 'parser', 'run_demo', 'main']
+           'ask_settings', 'ask', 'parser', 'run_demo', 'warm', 'main']
 
 # %% ../nbs/33_cli.ipynb #838c3ce0
-import argparse, csv, inspect, io, sys
+import argparse
+import csv
+import inspect
+import io
+import os
+import sys
+import traceback
 from ast import literal_eval
 from pathlib import Path
+
 import numpy as np
+
+import csc_nb
 from .constraints import Constraints, as_constraints
+from .files import read_text, write_text
 
 # %% ../nbs/33_cli.ipynb #1111f328
 class Table:
-    "A CSV file: ids, column names, numbers."
+    """A CSV file: ids, column names, numbers.
+
+    Parameters
+    ----------
+    ids
+    names
+    X
+    """
 
     def __init__(self, ids, names, X):
         self.ids, self.names, self.X = ids, names, X
@@ -33,9 +50,23 @@ def read_table(
     id=None,  # column with ids
     columns=None,  # columns to use; default: all but the id
 ) -> Table:
-    "Rows of a CSV file, with ids and names."
-    with open(path, newline="", encoding="utf-8-sig") as f:
-        rows = [r for r in csv.reader(f) if r]
+    """Rows of a CSV file, with ids and names.
+
+    Parameters
+    ----------
+    path
+        CSV file
+    id : default=None
+        column with ids
+    columns : default=None
+        columns to use; default: all but the id
+
+    Returns
+    -------
+    Table
+    """
+    text = io.StringIO(read_text(path), newline="")
+    rows = [r for r in csv.reader(text) if r]
     if not rows:
         raise ValueError(f"{path} is empty.")
     header = any(_number(s) is None for s in rows[0]) and any(s.strip() for s in rows[0])
@@ -43,7 +74,8 @@ def read_table(
     ragged = [i for i, r in enumerate(rows) if len(r) != len(names)]
     if ragged:
         raise ValueError(
-            f"{len(ragged)} rows of {path} do not have {len(names)} fields: first is line {ragged[0] + 1 + header} with {len(rows[ragged[0]])}."
+            f"{len(ragged)} rows of {path} do not have {len(names)} fields: first is line "
+            f"{ragged[0] + 1 + header} with {len(rows[ragged[0]])}."
         )
     for c in [id, *(columns or [])]:
         if c is not None and c not in names:
@@ -57,14 +89,17 @@ def read_table(
     )
     text = [names[j] for j in use if any(_number(r[j]) is None for r in rows)]
     if text:
+        others = ",".join(names[j] for j in use if names[j] not in text)
         raise ValueError(
-            f"{len(text)} columns of {path} are not numbers: {', '.join(text[:5])}. Name the id column with --id, or choose others with --columns {','.join(names[j] for j in use if names[j] not in text)}."
+            f"{len(text)} columns of {path} are not numbers: {', '.join(text[:5])}. "
+            f"Name the id column with --id, or choose others with --columns {others}."
         )
     ids = None if id is None else [r[names.index(id)] for r in rows]
     if ids and len(set(ids)) < len(ids):
         twice = next(x for x in ids if ids.count(x) > 1)
         raise ValueError(
-            f"{len(ids) - len(set(ids))} ids in column {id!r} occur twice: first is {twice!r}. Ids must name one row each."
+            f"{len(ids) - len(set(ids))} ids in column {id!r} occur twice: first is {twice!r}. "
+            "Ids must name one row each."
         )
     return Table(
         ids,
@@ -79,14 +114,27 @@ def parse_settings(
     text,  # ["lam=3", "divergence=kl"]
     cls,  # estimator class
 ) -> dict:  # constructor parameters
-    "`--set name=value` as parameters of the method, unknown names refused."
+    """`--set name=value` as parameters of the method, unknown names refused.
+
+    Parameters
+    ----------
+    text
+        ["lam=3", "divergence=kl"]
+
+    Returns
+    -------
+    dict
+        constructor parameters
+    """
     known, out = list(inspect.signature(cls.__init__).parameters)[1:], {}
     for s in text:
         key, sep, value = s.partition("=")
         if not sep or key not in known:
             raise ValueError(
-                f"--set {s}: {cls.method_name} knows {', '.join(known)}; write e.g. --set {known[0]}=1."
+                f"--set {s}: {cls.method_name} knows {', '.join(known)}; "
+                f"write e.g. --set {known[0]}=1."
             )
+        value = {"true": "True", "false": "False", "none": "None"}.get(value, value)
         try:
             out[key] = literal_eval(value)
         except (ValueError, SyntaxError):
@@ -100,46 +148,68 @@ def summary(
     names,  # id of each row
     est=None,  # fitted estimator; its `suspects_` are listed
 ) -> str:
-    "Sizes, links kept and broken, suspected wrong answers."
-    sizes = np.bincount(labels)
-    lines = [
-        f"{len(labels)} rows in {len(sizes)} clusters: sizes {', '.join(map(str, sorted(sizes, reverse=True)[:20]))}{' …' if len(sizes) > 20 else ''}"
-    ]
+    """Sizes, answers kept and broken, suspected wrong answers.
+
+    Parameters
+    ----------
+    labels
+        cluster of each row
+    c : Constraints
+        answers in row numbers
+    names
+        id of each row
+    est : default=None
+        fitted estimator; its `suspects_` are listed
+
+    Returns
+    -------
+    str
+    """
+    sizes = sorted(np.bincount(labels).tolist(), reverse=True)
+    shown = ", ".join(map(str, sizes[:20])) + (" …" if len(sizes) > 20 else "")
+    lines = [f"{len(labels)} rows in {len(sizes)} clusters: sizes {shown}"]
     if c.empty:
         return lines[0]
     same, v = labels[c.a] == labels[c.b], c.value
     for word, sign, kept in (("must-links", 1, same), ("cannot-links", -1, ~same)):
-        lines.append(
-            f"{word}: {int((kept & (v == sign)).sum())} kept, {int((~kept & (v == sign)).sum())} broken"
-        )
-    bad = np.where(v > 0, ~same, same) & (v != 0)
-    sus = np.asarray(getattr(est, "suspects_", np.c_[c.a, c.b, v][bad])).tolist()
-    word = {1: "same", -1: "different"}
-    lines.append(
-        f"suspected wrong answers: {len(sus)}"
-        + "".join(
-            f"\n  {names[i]} – {names[j]}: answered {word[int(a)]!r}"
-            for i, j, a in sus[:10]
-        )
-        + (f"\n  … and {len(sus) - 10} more" if len(sus) > 10 else "")
-    )
+        n_kept, n_broken = (kept & (v == sign)).sum(), (~kept & (v == sign)).sum()
+        lines.append(f"{word}: {n_kept} kept, {n_broken} broken")
+    broken = np.flatnonzero((v != 0) & (same != (v > 0)))
+    suspects = [int(k) for k in getattr(est, "suspects_", broken)]
+    lines.append(f"suspected wrong answers: {len(suspects)}")
+    for k in suspects[:10]:
+        said = "same" if v[k] > 0 else "different"
+        lines.append(f"  {names[c.a[k]]} – {names[c.b[k]]}: answered {said!r}")
+    if len(suspects) > 10:
+        lines.append(f"  … and {len(suspects) - 10} more")
     return "\n".join(lines)
 
 # %% ../nbs/33_cli.ipynb #8ef15e6c
 def read_pairs(path):
-    "Answers from a CSV file; a mistake in it is reported with the file's name."
+    """Answers from a CSV file; a mistake in it is reported with the file's name.
+
+    Parameters
+    ----------
+    path
+    """
     if path is None:
         return None
     try:
+        if Path(path).suffix in (".jsonl", ".log"):
+            return Constraints.from_log(path)
         return Constraints.from_csv(path)
     except ValueError as e:
         raise ValueError(e if str(path) in str(e) else f"{path}: {e}") from None
 
 
 def cluster(args):
-    "`csc-nb cluster`: labels of a table, from its rows and answers about pairs."
+    """`csc-nb cluster`: labels of a table, from its rows and answers about pairs.
+
+    Parameters
+    ----------
+    args
+    """
     from sklearn.preprocessing import StandardScaler
-    from csc_nb.demo import atomic_write
     from csc_nb.estimators import ConstrainedClusterer, methods
 
     known = {
@@ -149,7 +219,8 @@ def cluster(args):
     }
     if args.method not in known:
         raise ValueError(
-            f"No method {args.method!r} for a table and a list of pairs. Known: {', '.join(known)}."
+            f"No method {args.method!r} for a table and a list of pairs. "
+            f"Known: {', '.join(known)}."
         )
     t = read_table(args.data, args.id, args.columns.split(",") if args.columns else None)
     cls, given = known[args.method], parse_settings(args.set, known[args.method])
@@ -168,7 +239,8 @@ def cluster(args):
     X = t.X if args.raw else StandardScaler().fit_transform(t.X)
     labels = est.fit(X, constraints=c).labels_
     names = t.ids or [str(i) for i in range(len(X))]
-    atomic_write(args.out, labels_csv(names, labels, args.id or "row"))
+    text = labels_csv(names, labels, args.id or "row")
+    write_text(args.out, text, inputs=[args.data, args.pairs])
     print(summary(labels, c, names, est), f"labels written to {args.out}", sep="\n")
 
 # %% ../nbs/33_cli.ipynb #51fbea26
@@ -176,7 +248,8 @@ def _refuse_gaps(t, path):
     gaps = [n for n, col in zip(t.names, t.X.T) if not np.isfinite(col).all()]
     if gaps:
         raise ValueError(
-            f"{len(gaps)} columns of {path} have missing or infinite cells: {', '.join(gaps[:5])}. Fill them, or choose others with --columns."
+            f"{len(gaps)} columns of {path} have missing or infinite cells: "
+            f"{', '.join(gaps[:5])}. Fill them, or choose others with --columns."
         )
 
 
@@ -185,7 +258,21 @@ def labels_csv(
     labels,  # cluster of each row
     head="row",  # name of the id column
 ) -> str:
-    "Two columns: id and cluster."
+    """Two columns: id and cluster.
+
+    Parameters
+    ----------
+    names
+        id of each row
+    labels
+        cluster of each row
+    head : default='row'
+        name of the id column
+
+    Returns
+    -------
+    str
+    """
     f = io.StringIO()
     w = csv.writer(f, lineterminator="\n")
     w.writerow([head, "cluster"])
@@ -194,7 +281,12 @@ def labels_csv(
 
 # %% ../nbs/33_cli.ipynb #bd35f9fc
 def list_methods(args=None):
-    "`csc-nb methods`: every method, the side information it takes, and what it is."
+    """`csc-nb methods`: every method, the side information it takes, and what it is.
+
+    Parameters
+    ----------
+    args : default=None
+    """
     from csc_nb.estimators import methods
 
     known = methods()
@@ -213,7 +305,12 @@ def list_methods(args=None):
 
 # %% ../nbs/33_cli.ipynb #5eee9002
 def run_sweep(args):
-    "`csc-nb sweep`: run the open tasks of a grid; print the table, what failed, and where the rows are."
+    """`csc-nb sweep`: run the open tasks of a grid; print the table, what failed, and where the rows are.
+
+    Parameters
+    ----------
+    args
+    """
     from csc_nb.sweeps import cost_path, read_config, sweep
 
     conf = read_config(args.config)
@@ -263,7 +360,12 @@ def _ask_arguments(c):
 
 
 def ask_settings(args):
-    "The settings of a page, with whole paths."
+    """The settings of a page, with whole paths.
+
+    Parameters
+    ----------
+    args
+    """
     stem = Path(args.table).stem + (f".{args.annotator}" if args.annotator else "")
     if any(ch in args.annotator for ch in "/\\\0"):
         raise ValueError(f"--annotator {args.annotator}: a name without slashes, please.")
@@ -285,7 +387,12 @@ def ask_settings(args):
 
 
 def ask(args):
-    "`csc-nb ask`: a person answers questions about the rows of a CSV file, on a page of this machine."
+    """`csc-nb ask`: a person answers questions about the rows of a CSV file, on a page of this machine.
+
+    Parameters
+    ----------
+    args
+    """
     import signal, time, webbrowser
     from csc_nb.labelling_view import Site, make_session
 
@@ -322,6 +429,8 @@ def parser():
     p = argparse.ArgumentParser(
         prog="csc-nb", description="Cluster with imperfect human help."
     )
+    p.add_argument("--version", action="version", version=f"csc-nb {csc_nb.__version__}")
+    p.add_argument("--debug", action="store_true", help="show where an error comes from")
     sub = p.add_subparsers(required=True, metavar="COMMAND")
     d = sub.add_parser(
         "demo", help="methods side by side as answers get worse (one minute)"
@@ -337,7 +446,7 @@ def parser():
         "--pairs",
         help="CSV file of answers: two ids (or row numbers from 0) and same/different",
     )
-    c.add_argument("--method", default="rdp-means")
+    c.add_argument("--method", default="rdp-means", help="see csc-nb methods")
     c.add_argument("--n-clusters", type=int)
     c.add_argument("--id", help="column with ids")
     c.add_argument("--columns", help="columns to use, with commas")
@@ -356,6 +465,7 @@ def parser():
         sub.add_parser("ask", help="label a table on a web page of this machine")
     )
     sub.add_parser("methods", help="list the methods").set_defaults(run=list_methods)
+    sub.add_parser("warm", help="compile everything once").set_defaults(run=warm)
     s = sub.add_parser(
         "sweep",
         help="run a grid of experiments; killed or stopped, the same command goes on",
@@ -378,12 +488,62 @@ def run_demo(args):
     demo(out=args.out, repeats=args.repeats, n_jobs=args.jobs, random_state=args.seed)
 
 
+def warm(args=None):
+    """`csc-nb warm`: compile every kernel once, so that no later fit waits for it.
+
+    Parameters
+    ----------
+    args : default=None
+    """
+    from csc_nb.baselines.kmeans import MPCKMeans, PCKMeans
+    from csc_nb.experts import ExpertClustering
+    from csc_nb.ncobras import NCOBRAS
+    from csc_nb.oracles import NoisyOracle
+    from csc_nb.rdpmeans import RDPMeans
+    from csc_nb.relative import DiscriminativeClustering
+    from csc_nb.tvclust import TVClust
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
+    X[y == 1] += 4
+    c = Constraints.from_labels(y, 20, noise=0.1, random_state=0)
+    passive = (
+        RDPMeans,
+        TVClust,
+        ExpertClustering,
+        DiscriminativeClustering,
+        PCKMeans,
+        MPCKMeans,
+    )
+    for cls in passive:
+        print(f"{cls.__name__} …", flush=True)
+        cls(2, random_state=0).fit(X, constraints=c)
+    print("NCOBRAS …", flush=True)
+    NCOBRAS(random_state=0).fit(X, oracle=NoisyOracle(y, 0.1, random_state=0), budget=20)
+    print("done")
+
+
 def main(argv=None):
-    "Entry point of `csc-nb`; returns the exit status."
+    """Entry point of `csc-nb`; returns the exit status.
+
+    Parameters
+    ----------
+    argv : default=None
+    """
     args = parser().parse_args(argv)
     try:
         args.run(args)
-    except (ValueError, OSError) as e:
-        print(f"csc-nb: {e}", file=sys.stderr)
+    except BrokenPipeError:  # `csc-nb methods | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        print("csc-nb: stopped.", file=sys.stderr)
+        return 130
+    except Exception as e:
+        if args.debug:
+            traceback.print_exc()
+        expected = isinstance(e, (ValueError, TypeError, OSError, ImportError))
+        hint = "" if expected or args.debug else " (--debug shows where)"
+        print(f"csc-nb: {e or type(e).__name__}{hint}", file=sys.stderr)
         return 2
     return 0

@@ -22,7 +22,19 @@ from .oracles import SAVE, ActiveLearner, LearnerState, Pair
 
 # %% ../nbs/16_cobras.ipynb #436f53b7
 class SuperInstance(NamedTuple):
-    "Rows that are taken to belong together."
+    """Rows that are taken to belong together.
+
+    Attributes
+    ----------
+    rows : np.ndarray
+        all of them
+    askable : np.ndarray
+        those which may be asked about
+    centre : np.ndarray
+        mean; for precomputed distances the number of the medoid
+    rep : int
+        the row that speaks for all
+    """
 
     rows: np.ndarray  # all of them
     askable: np.ndarray  # those which may be asked about
@@ -115,20 +127,39 @@ def _first(d):
 
 
 class VectorSpace:
-    "Rows are vectors: k-means cuts, means are centres."
+    """Rows are vectors: k-means cuts, means are centres.
+
+    Parameters
+    ----------
+    X
+    n_init : default=10
+    """
 
     def __init__(self, X, n_init=10):
         self.X = np.ascontiguousarray(X, dtype=np.float64)
         self.n_init = n_init
 
     def cut(self, rows, k, rng):
-        "Part of every row, at most `k` parts."
+        """Part of every row, at most `k` parts.
+
+        Parameters
+        ----------
+        rows
+        k
+        rng
+        """
         if len(rows) <= k:
             return np.arange(len(rows))
         return _kmeans(self.X[rows], k, rng.random((self.n_init, k)), 100)
 
     def make(self, rows, may_ask):
-        "A super-instance; `rep` is -1 when none of its rows may be asked about."
+        """A super-instance; `rep` is -1 when none of its rows may be asked about.
+
+        Parameters
+        ----------
+        rows
+        may_ask
+        """
         Z = self.X[rows]
         centre = Z.mean(0)
         ok = may_ask[rows]
@@ -137,19 +168,41 @@ class VectorSpace:
         return SuperInstance(rows, rows[ok], centre, rep)
 
     def distance(self, s, t):
-        "Distance between the centres of two super-instances."
+        """Distance between the centres of two super-instances.
+
+        Parameters
+        ----------
+        s
+        t
+        """
         return float(np.sqrt(((s.centre - t.centre) ** 2).sum()))
 
     def far(self, rows, sis):
-        "`(rows, sis)` distances to centres."
+        """`(rows, sis)` distances to centres.
+
+        Parameters
+        ----------
+        rows
+        sis
+        """
         return cdist(self.X[rows], np.array([s.centre for s in sis]))
 
     def between(self, rows):
-        "`(rows, rows)` distances."
+        """`(rows, rows)` distances.
+
+        Parameters
+        ----------
+        rows
+        """
         return cdist(self.X[rows], self.X[rows])
 
     def spread(self, s):
-        "Sum of squared distances to the centre."
+        """Sum of squared distances to the centre.
+
+        Parameters
+        ----------
+        s
+        """
         return float(((self.X[s.rows] - s.centre) ** 2).sum())
 
 # %% ../nbs/16_cobras.ipynb #847e7f94
@@ -159,7 +212,23 @@ def k_medoids(
     u: np.ndarray,  # `(starts, k)` uniform numbers
     max_iter: int = 100,
 ) -> np.ndarray:  # `(n,)` part of every row
-    "Alternating k-medoids from several ++-starts."
+    """Alternating k-medoids from several ++-starts.
+
+    Parameters
+    ----------
+    D : np.ndarray
+        `(n, n)` distances
+    k : int
+        number of parts
+    u : np.ndarray
+        `(starts, k)` uniform numbers
+    max_iter : int, default=100
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` part of every row
+    """
     n, best, keep = len(D), np.inf, None
     for row in u:
         med = [min(int(row[0] * n), n - 1)]
@@ -183,20 +252,39 @@ def k_medoids(
 #| code-fold: true
 #| code-summary: "the same geometry from distances alone"
 class DistanceSpace:
-    "Only distances are known: k-medoids cuts, medoids are centres."
+    """Only distances are known: k-medoids cuts, medoids are centres.
+
+    Parameters
+    ----------
+    D
+    n_init : default=10
+    """
 
     def __init__(self, D, n_init=10):
         self.D = np.asarray(D)
         self.n_init = n_init
 
     def cut(self, rows, k, rng):
-        "Part of every row, at most `k` parts."
+        """Part of every row, at most `k` parts.
+
+        Parameters
+        ----------
+        rows
+        k
+        rng
+        """
         if len(rows) <= k:
             return np.arange(len(rows))
         return k_medoids(self.D[np.ix_(rows, rows)], k, rng.random((self.n_init, k)))
 
     def make(self, rows, may_ask):
-        "A super-instance around the medoid."
+        """A super-instance around the medoid.
+
+        Parameters
+        ----------
+        rows
+        may_ask
+        """
         far = self.D[np.ix_(rows, rows)].sum(0)
         ok = may_ask[rows]
         medoid = rows[far.argmin()]
@@ -205,21 +293,43 @@ class DistanceSpace:
         return SuperInstance(rows, rows[ok], np.array([medoid]), rep)
 
     def distance(self, s, t):
-        "Distance between the medoids of two super-instances."
+        """Distance between the medoids of two super-instances.
+
+        Parameters
+        ----------
+        s
+        t
+        """
         return float(self.D[s.centre[0], t.centre[0]])
 
     def far(self, rows, sis):
-        "`(rows, sis)` distances to medoids."
+        """`(rows, sis)` distances to medoids.
+
+        Parameters
+        ----------
+        rows
+        sis
+        """
         return self.D[np.ix_(rows, [s.centre[0] for s in sis])]
 
     def between(self, rows):
-        "`(rows, rows)` distances."
+        """`(rows, rows)` distances.
+
+        Parameters
+        ----------
+        rows
+        """
         D = self.D[np.ix_(rows, rows)].copy()
         np.fill_diagonal(D, 0)
         return D
 
     def spread(self, s):
-        "Sum of the distances to the medoid."
+        """Sum of the distances to the medoid.
+
+        Parameters
+        ----------
+        s
+        """
         return float(self.D[s.centre[0], s.rows].sum())
 
 # %% ../nbs/16_cobras.ipynb #d9185772
@@ -231,7 +341,28 @@ def split(
     rng,  # NumPy generator
     keep: bool = False,  # the old representative goes on where it is central
 ) -> list:  # super-instances, each with a representative
-    "Cut a super-instance; mute parts join the nearest one that can speak."
+    """Cut a super-instance; mute parts join the nearest one that can speak.
+
+    Parameters
+    ----------
+    space
+        `VectorSpace` or `DistanceSpace`
+    s : SuperInstance
+        to be cut
+    k : int
+        into so many parts, or fewer
+    may_ask : np.ndarray
+        `(n,)` bool
+    rng
+        NumPy generator
+    keep : bool, default=False
+        the old representative goes on where it is central
+
+    Returns
+    -------
+    list
+        super-instances, each with a representative
+    """
     lab = space.cut(s.rows, k, rng)
     parts = [space.make(s.rows[lab == c], may_ask) for c in np.unique(lab)]
     able = [p for p in parts if p.rep >= 0]
@@ -257,7 +388,12 @@ def _central(space, part, row):
 
 # %% ../nbs/16_cobras.ipynb #7ae67500
 def asking(known):
-    "A generator function that answers a pair from `known`, or asks and remembers."
+    """A generator function that answers a pair from `known`, or asks and remembers.
+
+    Parameters
+    ----------
+    known
+    """
 
     def ask(i, j):
         key = (i, j) if i < j else (j, i)
@@ -276,7 +412,28 @@ def split_level(
     rng,  # NumPy generator
     keep=False,  # as in `split`
 ):  # returns the number of parts
-    "Into how many parts to cut `s`: a generator that asks."
+    """Into how many parts to cut `s`: a generator that asks.
+
+    Parameters
+    ----------
+    space
+        `VectorSpace` or `DistanceSpace`
+    s : SuperInstance
+        to be cut
+    ask
+        generator: `ask(i, j)` gives +1, -1 or 0
+    may_ask
+        `(n,)` bool
+    rng
+        NumPy generator
+    keep : default=False
+        as in `split`
+
+    Returns
+    -------
+    result
+        returns the number of parts
+    """
     size, level = len(s.rows), 0
     while True:
         halves = split(space, s, 2, may_ask, rng, keep)
@@ -306,7 +463,13 @@ UNSURE = 2  # in a table of answers: asked, and not known
 
 
 def answer_table(reps, known):
-    "Known answers between representatives: +1, -1, 0 not asked, 2 unsure."
+    """Known answers between representatives: +1, -1, 0 not asked, 2 unsure.
+
+    Parameters
+    ----------
+    reps
+    known
+    """
     V = np.zeros((len(reps), len(reps)), np.int8)
     place = {r: s for s, r in enumerate(reps)}
     for (i, j), v in known.items():
@@ -317,7 +480,14 @@ def answer_table(reps, known):
 
 
 def open_pairs(clusters, D, V):
-    "Pairs of clusters that may still be joined, nearest first; free ones are marked."
+    """Pairs of clusters that may still be joined, nearest first; free ones are marked.
+
+    Parameters
+    ----------
+    clusters
+    D
+    V
+    """
     lab = np.empty(len(V), np.int64)
     for c, members in enumerate(clusters):
         lab[members] = c
@@ -339,7 +509,30 @@ def merge(
     before=None,  # `(S,)` cluster of each super-instance before the cut
     progress=None,  # called with the clusters and the table of answers after each answer
 ):  # returns the joined clusters
-    "Join clusters until nothing more can be joined: a generator that asks."
+    """Join clusters until nothing more can be joined: a generator that asks.
+
+    Parameters
+    ----------
+    clusters : list
+        lists of numbers of super-instances
+    reps : list
+        representative of every super-instance
+    D : np.ndarray
+        `(S, S)` distances between super-instances
+    known : dict
+        answers so far
+    ask
+        generator: `ask(i, j)` gives +1, -1 or 0
+    before : default=None
+        `(S,)` cluster of each super-instance before the cut
+    progress : default=None
+        called with the clusters and the table of answers after each answer
+
+    Returns
+    -------
+    result
+        returns the joined clusters
+    """
     clusters = [list(c) for c in clusters]
     V = answer_table(reps, known)
     joined = True
@@ -370,7 +563,24 @@ def keep_together(
     V: np.ndarray,  # `(S, S)` known answers
     before,  # `(S,)` cluster of each super-instance before the cut; None: nothing is kept
 ) -> list:  # clusters
-    'Parts of one cluster that only an "unsure" left apart stay together, nearest first.'
+    """Parts of one cluster that only an "unsure" left apart stay together, nearest first.
+
+    Parameters
+    ----------
+    clusters : list
+        after a merge
+    D : np.ndarray
+        `(S, S)` distances between super-instances
+    V : np.ndarray
+        `(S, S)` known answers
+    before
+        `(S,)` cluster of each super-instance before the cut; None: nothing is kept
+
+    Returns
+    -------
+    list
+        clusters
+    """
     clusters = [list(c) for c in clusters]
     joined = before is not None and (V == UNSURE).any()
     while joined:
@@ -387,7 +597,20 @@ def join_known(
     clusters: list,  # lists of numbers of super-instances
     V: np.ndarray,  # `(S, S)` known answers
 ) -> list:  # clusters
-    'Join all clusters between which only "same" is known, without a question.'
+    """Join all clusters between which only "same" is known, without a question.
+
+    Parameters
+    ----------
+    clusters : list
+        lists of numbers of super-instances
+    V : np.ndarray
+        `(S, S)` known answers
+
+    Returns
+    -------
+    list
+        clusters
+    """
     clusters = [list(c) for c in clusters]
     a = 0
     while a < len(clusters):
@@ -406,7 +629,22 @@ def provisional(
     V: np.ndarray,  # `(S, S)` known answers
     before: np.ndarray,  # `(S,)` cluster of each super-instance in the last clustering shown
 ) -> list:  # clusters
-    "Join clusters that were together before and are not known to differ, oldest first."
+    """Join clusters that were together before and are not known to differ, oldest first.
+
+    Parameters
+    ----------
+    clusters : list
+        of an unfinished merge
+    V : np.ndarray
+        `(S, S)` known answers
+    before : np.ndarray
+        `(S,)` cluster of each super-instance in the last clustering shown
+
+    Returns
+    -------
+    list
+        clusters
+    """
     groups = []
     for c in clusters:
         for g in groups:
@@ -419,7 +657,14 @@ def provisional(
 
 # %% ../nbs/16_cobras.ipynb #1fdfef9a
 def doubt(space, s, foreign):
-    "Rows of super-instance `s`, each counted by how near it is to the `foreign` ones."
+    """Rows of super-instance `s`, each counted by how near it is to the `foreign` ones.
+
+    Parameters
+    ----------
+    space
+    s
+    foreign
+    """
     d = space.far(s.rows, [s, *foreign])
     own, other = d[:, 0], d[:, 1:].min(1)
     ratio = own / np.maximum(other, 1e-300)
@@ -432,7 +677,23 @@ def next_to_split(
     space=None,
     clusters=None,  # given: the one with most doubt, not the largest
 ):  # its number, or `None`
-    "Which super-instance to cut."
+    """Which super-instance to cut.
+
+    Parameters
+    ----------
+    sis : list
+        super-instances
+    failed : set
+        representatives of those which cannot be cut
+    space : default=None
+    clusters : default=None
+        given: the one with most doubt, not the largest
+
+    Returns
+    -------
+    result
+        its number, or `None`
+    """
     ok = [s for s, x in enumerate(sis) if len(x.askable) >= 2 and x.rep not in failed]
     ok.sort(key=lambda s: -len(sis[s].rows))
     if clusters is None or len(clusters) < 2 or not ok:
@@ -449,7 +710,13 @@ def next_to_split(
 
 
 def centre_distances(space, sis):
-    "`(S, S)` distances between the centres of super-instances."
+    """`(S, S)` distances between the centres of super-instances.
+
+    Parameters
+    ----------
+    space
+    sis
+    """
     D = np.zeros((len(sis), len(sis)))
     for s in range(len(sis)):
         for t in range(s):
@@ -458,7 +725,14 @@ def centre_distances(space, sis):
 
 
 def spell_out(clusters, sis, n):
-    "Cluster of every row."
+    """Cluster of every row.
+
+    Parameters
+    ----------
+    clusters
+    sis
+    n
+    """
     lab = np.empty(n, np.int64)
     for c, members in enumerate(clusters):
         for s in members:
@@ -467,7 +741,13 @@ def spell_out(clusters, sis, n):
 
 
 def askable_rows(train, n):
-    "Mask of the rows that may be asked about, from row numbers, a mask or `None`."
+    """Mask of the rows that may be asked about, from row numbers, a mask or `None`.
+
+    Parameters
+    ----------
+    train
+    n
+    """
     if train is None:
         return np.ones(n, bool)
     train = np.asarray(train)
@@ -487,7 +767,16 @@ def askable_rows(train, n):
 
 
 def first_look(space, n, rng, sample=300, most=8):
-    "Labels to show before any answer: k-means with the best silhouette of 2 to 8 clusters."
+    """Labels to show before any answer: k-means with the best silhouette of 2 to 8 clusters.
+
+    Parameters
+    ----------
+    space
+    n
+    rng
+    sample : default=300
+    most : default=8
+    """
     rows = np.arange(n)
     if n > sample:
         rows = np.sort(rng.choice(n, sample, replace=False))
@@ -511,7 +800,25 @@ def first_look(space, n, rng, sample=300, most=8):
 #| code-summary: "COBRAS: its state, and begin, split, merge, show"
 @dataclass(kw_only=True)
 class CobrasState(LearnerState):
-    "What COBRAS knows: super-instances, their clusters, the answers."
+    """What COBRAS knows: super-instances, their clusters, the answers.
+
+    Attributes
+    ----------
+    space : object
+        the geometry
+    may_ask : np.ndarray
+        `(n,)` rows that may be asked about
+    super_instances : list
+        `SuperInstance`s now
+    clusters : list
+        lists of numbers of super-instances
+    known : dict
+        sorted pair → what is believed about it: +1, -1, 0
+    failed : set
+        representatives of super-instances that cannot be cut
+    before : np.ndarray
+        `(S,)` cluster of each super-instance before the last cut
+    """
 
     space: object  # the geometry
     may_ask: np.ndarray  # `(n,)` rows that may be asked about
@@ -539,7 +846,12 @@ class CobrasState(LearnerState):
         return [s.rep for s in self.super_instances]
 
     def show(self, clusters):
-        "Make these clusters of super-instances the clustering that people see."
+        """Make these clusters of super-instances the clustering that people see.
+
+        Parameters
+        ----------
+        clusters
+        """
         self.labels = spell_out(clusters, self.super_instances, len(self.may_ask))
 
 
@@ -555,6 +867,32 @@ class COBRAS(ActiveLearner):
     The number of clusters is found. Our departures: the clustering is shown in the middle
     of a merge too (`show="always"`), and parts that an "unsure" left apart stay together.
 
+    Parameters
+    ----------
+    metric : default='euclidean'
+        "precomputed": X holds distances, and k-medoids cuts
+    train_indices : default=None
+        rows that may be asked about, or a mask; None: all
+    show : default='always'
+        "merged": the last complete merge; "always": unfinished ones too
+    n_start : default='auto'
+        clusters shown before the first merge: k-means; None: one
+    n_init : default=10
+        starts of each k-means
+    split_by : default='largest'
+        the super-instance cut next; "doubt": most rows near others
+    representative : default='central'
+        who speaks for a part; "kept": the old one, if central
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    super_instances_ : list
+        The `SuperInstance`s now.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.oracles import NoisyOracle
     >>> X, y = np.r_[np.zeros((9, 1)), np.ones((9, 1))], np.repeat([0, 1], 9)

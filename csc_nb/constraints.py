@@ -55,7 +55,19 @@ def column(
     x,  # a list, an array or a column of a data frame
     name: str,  # what to call it in an error
 ) -> np.ndarray:
-    "One-dimensional array that keeps text, None and numbers apart."
+    """One-dimensional array that keeps text, None and numbers apart.
+
+    Parameters
+    ----------
+    x
+        a list, an array or a column of a data frame
+    name : str
+        what to call it in an error
+
+    Returns
+    -------
+    np.ndarray
+    """
     if isinstance(x, str) or np.ndim(x) == 0 and not hasattr(x, "__iter__"):
         raise ValueError(f"{name} must be a list with one entry per answer, got {x!r}.")
     if not hasattr(x, "__array__"):
@@ -85,7 +97,19 @@ def row_numbers(
     x,  # a column
     name: str,
 ) -> np.ndarray:  # int64
-    "Whole numbers, or a message about the first that is not."
+    """Whole numbers, or a message about the first that is not.
+
+    Parameters
+    ----------
+    x
+        a column
+    name : str
+
+    Returns
+    -------
+    np.ndarray
+        int64
+    """
     x = column(x, name)
     if x.dtype.kind in "iu" or not x.size:
         return x.astype(np.int64)
@@ -113,7 +137,16 @@ def check_range(
     n: int | None,  # rows of the table, None when nobody knows
     what: str = "constraint",
 ):
-    "Refuse rows outside 0..n-1."
+    """Refuse rows outside 0..n-1.
+
+    Parameters
+    ----------
+    rows : np.ndarray
+        (k, m) row numbers
+    n : int | None
+        rows of the table, None when nobody knows
+    what : str, default='constraint'
+    """
     top = np.inf if n is None else n
     if not rows.size or rows.min() >= 0 and rows.max() < top:
         return
@@ -131,7 +164,14 @@ def check_range(
 
 
 def whole(x, name, low=0):
-    "A whole number of at least `low`."
+    """A whole number of at least `low`.
+
+    Parameters
+    ----------
+    x
+    name
+    low : default=0
+    """
     ok = isinstance(x, (int, np.integer)) and not isinstance(x, (bool, np.bool_))
     if not ok or x < low:
         raise ValueError(f"{name} must be a whole number of at least {low}, got {x!r}.")
@@ -188,13 +228,24 @@ def _experts(expert, experts, m, what):
 
 
 def sorted_unique(x):
-    "Different values in order. (For millions of integers, sorting beats hashing.)"
+    """Different values in order. (For millions of integers, sorting beats hashing.)
+
+    Parameters
+    ----------
+    x
+    """
     x = np.sort(x)
     return x[np.r_[True, x[1:] != x[:-1]][: x.size]]
 
 
 def row_key(rows, n):
-    "One integer per column of `rows`, equal for equal columns."
+    """One integer per column of `rows`, equal for equal columns.
+
+    Parameters
+    ----------
+    rows
+    n
+    """
     if float(max(n, 1)) ** len(rows) < 2**62:
         key = rows[0].copy()
         for r in rows[1:]:
@@ -224,7 +275,23 @@ def _merge_same(rows, code, weight, expert, n_experts):
 
 
 class Named(NamedTuple):
-    "How a container names rows."
+    """How a container names rows.
+
+    Attributes
+    ----------
+    rows : np.ndarray
+        (k, m) row numbers, or places in `ids`
+    ids : np.ndarray | None
+        names
+    open : bool
+        the names are those that occur, not all that exist
+    n : int | None
+        rows of the table
+    by : str | None
+        "row", "id" or None: whole numbers, undecided
+    keep : np.ndarray
+        (m,) mask of the answers whose names are known
+    """
 
     rows: np.ndarray  # (k, m) row numbers, or places in `ids`
     ids: np.ndarray | None  # names
@@ -235,7 +302,22 @@ class Named(NamedTuple):
 
 
 def read_rows(columns, names, ids, by, n_samples, unknown, what) -> Named:
-    "Read the columns that name rows."
+    """Read the columns that name rows.
+
+    Parameters
+    ----------
+    columns
+    names
+    ids
+    by
+    n_samples
+    unknown
+    what
+
+    Returns
+    -------
+    Named
+    """
     if by not in (None, "row", "id"):
         raise ValueError(f"by={by!r} is not known: use 'row' (numbers count rows) or 'id'.")
     if unknown not in ("raise", "drop"):
@@ -320,7 +402,25 @@ def _read_ids(columns, names, ids, n_samples, unknown, what):
 #| code-fold: true
 #| code-summary: "SideInformation: what pairs and triples share"
 class SideInformation:
-    "A table of answers about `k` rows each; see `Constraints` and `Triplets`."
+    """A table of answers about `k` rows each; see `Constraints` and `Triplets`.
+
+    Attributes
+    ----------
+    weight : np.ndarray
+        (m,) how much each answer counts
+    expert : np.ndarray
+        (m,) who gave it, a place in `experts`
+    experts : tuple
+        names
+    ids : np.ndarray | None
+        names of the rows, or None: row numbers
+    by : str | None
+        "row", "id", or None: whole numbers that may be either
+    n_samples : int | None
+        rows of the table
+    n_merged : int
+        duplicates merged when this was built
+    """
 
     _kind: str = "constraint"
     _cols: tuple = ("a", "b")
@@ -461,7 +561,13 @@ class SideInformation:
         self,
         rows,  # rows of the new table, in order: numbers or a mask
     ):
-        "Answers whose rows are all in `rows`, renumbered for the table `X[rows]`."
+        """Answers whose rows are all in `rows`, renumbered for the table `X[rows]`.
+
+        Parameters
+        ----------
+        rows
+            rows of the new table, in order: numbers or a mask
+        """
         rows = np.asarray(rows)
         if rows.dtype == bool:
             if self.n_samples not in (None, rows.size):
@@ -490,18 +596,34 @@ class SideInformation:
         )
 
     def take(self, rows):
-        "The same as `subset`."
+        """The same as `subset`.
+
+        Parameters
+        ----------
+        rows
+        """
         return self.subset(rows)
 
     def permute(self, rows):
-        "The same as `subset`, when `rows` names every row."
+        """The same as `subset`, when `rows` names every row.
+
+        Parameters
+        ----------
+        rows
+        """
         return self.subset(rows)
 
     def select(
         self,
         which,  # mask or positions of answers
     ):
-        "Some of the answers about the same table."
+        """Some of the answers about the same table.
+
+        Parameters
+        ----------
+        which
+            mask or positions of answers
+        """
         which = np.asarray(which)
         if which.dtype != bool and which.size:
             if which.dtype.kind not in "iu":
@@ -574,7 +696,15 @@ class SideInformation:
         df,  # columns `a, b, value` (or `a, b, c, answer`), perhaps `weight, expert`
         **kwargs,  # `ids, n_samples, by, value_kind, …` as in the constructor
     ):
-        "Read a data frame, pandas or polars."
+        """Read a data frame, pandas or polars.
+
+        Parameters
+        ----------
+        df
+            columns `a, b, value` (or `a, b, c, answer`), perhaps `weight, expert`
+        **kwargs
+            `ids, n_samples, by, value_kind, …` as in the constructor
+        """
         if not is_frame(df):
             raise TypeError(
                 f"from_frame needs a data frame, got {type(df).__name__}. "
@@ -601,7 +731,17 @@ class SideInformation:
         sep=None,  # column separator; found in the header when not given
         **kwargs,  # `ids, n_samples, by, value_kind, …` as in the constructor
     ):
-        "Read a table of answers from a text file."
+        """Read a table of answers from a text file.
+
+        Parameters
+        ----------
+        path
+            file with a header line
+        sep : default=None
+            column separator; found in the header when not given
+        **kwargs
+            `ids, n_samples, by, value_kind, …` as in the constructor
+        """
         table = read_rows_of(path, sep)
         columns = table.columns
         part = cls._match_columns(list(columns), where=table.name)
@@ -625,7 +765,15 @@ class SideInformation:
         path,  # file to write
         meta=True,  # first line: a comment with table length, ids, experts
     ):
-        "Write a comma-separated file; returns `path`."
+        """Write a comma-separated file; returns `path`.
+
+        Parameters
+        ----------
+        path
+            file to write
+        meta : default=True
+            first line: a comment with table length, ids, experts
+        """
         head = [*self._cols, self._answer, "weight", "expert"]
         write_rows(path, head, self.to_records(), self._meta() if meta else None)
         return path
@@ -636,7 +784,15 @@ class SideInformation:
         path,  # JSON lines, from `to_log` or a `Journal`
         **kwargs,  # `ids, n_samples, by, …` as in the constructor
     ):
-        "Read answers from JSON lines; those a session filled in or put aside are left out."
+        """Read answers from JSON lines; those a session filled in or put aside are left out.
+
+        Parameters
+        ----------
+        path
+            JSON lines, from `to_log` or a `Journal`
+        **kwargs
+            `ids, n_samples, by, …` as in the constructor
+        """
         meta, rows = read_log(path, cls._cols, cls._answer)
         if cls._answer == "answer":
             meta = meta if meta and meta.get("csc_nb") == cls._kind else meta
@@ -648,7 +804,12 @@ class SideInformation:
         return cls._from_columns(columns, meta, **kwargs)
 
     def to_log(self, path):
-        "Write JSON lines: a header, then one answer each; returns `path`."
+        """Write JSON lines: a header, then one answer each; returns `path`.
+
+        Parameters
+        ----------
+        path
+        """
         names = (*self._cols, self._answer, "weight", "expert")
         lines = [json.dumps(self._meta())]
         lines += [json.dumps(dict(zip(names, r))) for r in self.to_records()]
@@ -722,7 +883,19 @@ class SideInformation:
         index=None,  # index of the data frame X
         unknown=None,  # answers about rows not in X: "warn", "drop" or "raise"
     ):
-        "The same answers in row numbers of a table with these rows and ids."
+        """The same answers in row numbers of a table with these rows and ids.
+
+        Parameters
+        ----------
+        n_samples : default=None
+            rows of X
+        sample_id : default=None
+            id of each row of X
+        index : default=None
+            index of the data frame X
+        unknown : default=None
+            answers about rows not in X: "warn", "drop" or "raise"
+        """
         if unknown not in (None, "drop", "warn", "raise"):
             raise ValueError(
                 f"unknown={unknown!r} is not known: use 'warn', 'drop' or 'raise'."
@@ -841,7 +1014,12 @@ _ALIAS = {
 
 
 def is_frame(x):
-    "A data frame, pandas or polars?"
+    """A data frame, pandas or polars?
+
+    Parameters
+    ----------
+    x
+    """
     return hasattr(x, "columns") and hasattr(x, "__getitem__") and not isinstance(x, dict)
 
 # %% ../nbs/01_constraints.ipynb #bd18d4f6
@@ -849,7 +1027,21 @@ def is_frame(x):
 #| code-summary: "helpers of Constraints: reports, drawing pairs from labels"
 @dataclass(repr=False)
 class ConstraintReport:
-    "What `check` found; print it."
+    """What `check` found; print it.
+
+    Attributes
+    ----------
+    counts : dict
+        answers of each kind
+    facts : dict
+        other numbers, in order
+    opposite : int
+        pairs or triples that got different answers
+    contradictions : int
+        cannot-links inside a must-link group
+    evidence : list
+        one sentence for each of the first few
+    """
 
     counts: dict = field(default_factory=dict)  # answers of each kind
     facts: dict = field(default_factory=dict)  # other numbers, in order
@@ -876,7 +1068,19 @@ class ConstraintReport:
 
 @dataclass(repr=False)
 class Agreement:
-    "Agreement of every pair of experts, as E × E arrays."
+    """Agreement of every pair of experts, as E × E arrays.
+
+    Attributes
+    ----------
+    experts : tuple
+        names
+    n : np.ndarray
+        pairs both answered
+    agree : np.ndarray
+        share of equal answers
+    kappa : np.ndarray
+        Cohen's kappa
+    """
 
     experts: tuple  # names
     n: np.ndarray  # pairs both answered
@@ -924,7 +1128,13 @@ def _no_self_pairs(rows, value, number, ids):
 
 
 def pair_columns(x, name):
-    "Both columns of a list of pairs."
+    """Both columns of a list of pairs.
+
+    Parameters
+    ----------
+    x
+    name
+    """
     x = list(x) if not hasattr(x, "__array__") else np.asarray(x).tolist()
     bad = [i for i, p in enumerate(x) if not _is_pair(p)]
     if bad:
@@ -941,7 +1151,15 @@ def _is_pair(p):
 
 
 def chance(x, name, meaning, below=1.0):
-    "A probability in [0, below), or at most 1."
+    """A probability in [0, below), or at most 1.
+
+    Parameters
+    ----------
+    x
+    name
+    meaning
+    below : default=1.0
+    """
     number = isinstance(x, (int, float, np.number)) and not isinstance(x, bool)
     ok = number and x >= 0 and (x < below if below < 1 else x <= 1)
     if not ok:
@@ -951,7 +1169,12 @@ def chance(x, name, meaning, below=1.0):
 
 
 def class_numbers(y):
-    "Class number of each row; refuses missing labels."
+    """Class number of each row; refuses missing labels.
+
+    Parameters
+    ----------
+    y
+    """
     y = column(y, "y")
     missing = np.flatnonzero([v is None or v != v for v in y.tolist()])
     if missing.size:
@@ -963,14 +1186,26 @@ def class_numbers(y):
 
 
 def generator(random_state):
-    "A numpy Generator from scikit-learn's `random_state`."
+    """A numpy Generator from scikit-learn's `random_state`.
+
+    Parameters
+    ----------
+    random_state
+    """
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
 def enough(n, total, what):
-    "`total`, or a message when fewer than `n` exist."
+    """`total`, or a message when fewer than `n` exist.
+
+    Parameters
+    ----------
+    n
+    total
+    what
+    """
     if n > total:
         raise ValueError(
             f"n={n:,} asks for {n:,} {what}, but only {total:,} exist. Repair: a smaller n."
@@ -979,7 +1214,14 @@ def enough(n, total, what):
 
 
 def balanced_pairs(y, n, rng):
-    "n//2 pairs across clusters and the rest inside, in random order."
+    """n//2 pairs across clusters and the rest inside, in random order.
+
+    Parameters
+    ----------
+    y
+    n
+    rng
+    """
     order, size = np.argsort(y, kind="stable"), np.bincount(y)
     start = np.r_[0, np.cumsum(size)[:-1]]
     within, pairs = int((size * (size - 1) // 2).sum()), y.size * (y.size - 1) // 2
@@ -1007,7 +1249,14 @@ def _named_labelings(labelings, ids):
 
 
 def labelled_rows(labels, n, who):
-    "Labelled rows and their class numbers; empty cells and negative numbers: not labelled."
+    """Labelled rows and their class numbers; empty cells and negative numbers: not labelled.
+
+    Parameters
+    ----------
+    labels
+    n
+    who
+    """
     if isinstance(labels, dict):
         if n is None:
             raise ValueError(
@@ -1065,6 +1314,33 @@ def _upper(n, i, j, w):
 class Constraints(SideInformation):
     """Must-links (+1), cannot-links (-1) and don't-knows (0) between pairs of rows.
 
+    Parameters
+    ----------
+    a
+        first row of each pair: row numbers or ids
+    b
+        second row of each pair
+    value
+        +1 must, -1 cannot, 0 don't know, or words
+    weight : default=None
+        how much each answer counts, default 1
+    expert : default=None
+        who answered: one name for all, or one each
+    ids : default=None
+        True: whole numbers are ids; False: row numbers; or the id of every row
+    n_samples : default=None
+        rows of the table that row numbers count
+    by : default=None
+        "row" or "id": what whole numbers in `a`, `b` are
+    value_kind : default=None
+        "01" or "pm1", when values are 0 and 1
+    experts : default=None
+        names of all experts, also silent ones
+    unknown : default='raise'
+        or "drop": pairs whose id is not in `ids`
+
+    Examples
+    --------
     >>> c = Constraints.from_pairs(must=[(0, 1)], cannot=[(1, 2)], n_samples=3)
     >>> c.closure().query(0, 2).item()
     -1
@@ -1154,7 +1430,19 @@ class Constraints(SideInformation):
         unsure=(),  # pairs nobody could tell
         **kwargs,  # `weight, expert, ids, n_samples` as in `Constraints`
     ):
-        "Constraints from lists of pairs."
+        """Constraints from lists of pairs.
+
+        Parameters
+        ----------
+        must : default=()
+            pairs that belong together
+        cannot : default=()
+            pairs that do not
+        unsure : default=()
+            pairs nobody could tell
+        **kwargs
+            `weight, expert, ids, n_samples` as in `Constraints`
+        """
         a, b, size = [], [], []
         for pairs, name in ((must, "must"), (cannot, "cannot"), (unsure, "unsure")):
             first, second = pair_columns(pairs, name)
@@ -1177,7 +1465,26 @@ class Constraints(SideInformation):
         ids=None,  # the id of every row
         expert=None,  # name of that person
     ):
-        "`n` different random pairs answered from `y` by an imperfect person."
+        """`n` different random pairs answered from `y` by an imperfect person.
+
+        Parameters
+        ----------
+        y
+            true label of each row
+        n : default=100
+            number of different pairs
+        noise : default=0.0
+            chance of a wrong answer, below 0.5
+        abstain : default=0.0
+            chance of "don't know"
+        balanced : default=False
+            half must-links, half cannot-links (before noise)
+        random_state : default=None
+        ids : default=None
+            the id of every row
+        expert : default=None
+            name of that person
+        """
         y, rng = class_numbers(y), generator(random_state)
         n = whole(n, "n")
         noise, abstain = (
@@ -1205,7 +1512,25 @@ class Constraints(SideInformation):
         n_samples: int = None,  # rows, when labelings are dicts {row: label}
         random_state=None,
     ):  # with one expert for each labeling
-        "Answers of experts who labelled some rows each, a few distinct pairs per row."
+        """Answers of experts who labelled some rows each, a few distinct pairs per row.
+
+        Parameters
+        ----------
+        labelings
+            one partial labeling per expert: list, dict, data frame, `(n, M)` array
+        per_row : int, default=5
+            pairs drawn per labelled row; None: all pairs
+        ids : default=None
+            the id of every row
+        n_samples : int, default=None
+            rows, when labelings are dicts {row: label}
+        random_state : default=None
+
+        Returns
+        -------
+        result
+            with one expert for each labeling
+        """
         named, ids = _named_labelings(labelings, ids)
         if per_row is not None and not per_row > 0:
             raise ValueError(
@@ -1238,7 +1563,15 @@ class Constraints(SideInformation):
         M,  # n × n, positive entries must-links, negative cannot-links
         **kwargs,  # `ids` as in `Constraints`
     ):
-        "Constraints from a signed sparse matrix; the size of an entry is its weight."
+        """Constraints from a signed sparse matrix; the size of an entry is its weight.
+
+        Parameters
+        ----------
+        M
+            n × n, positive entries must-links, negative cannot-links
+        **kwargs
+            `ids` as in `Constraints`
+        """
         if not sp.issparse(M):
             raise TypeError(
                 f"from_sparse needs a scipy sparse matrix, got {type(M).__name__}. "
@@ -1269,7 +1602,19 @@ class Constraints(SideInformation):
         n_samples=None,  # rows of the matrix, if the container does not know
         sign=None,  # +1 or -1: weights of must- or cannot-links only
     ) -> sp.csr_array:
-        "Symmetric signed n × n matrix; opposite answers are two entries of one cell."
+        """Symmetric signed n × n matrix; opposite answers are two entries of one cell.
+
+        Parameters
+        ----------
+        n_samples : default=None
+            rows of the matrix, if the container does not know
+        sign : default=None
+            +1 or -1: weights of must- or cannot-links only
+
+        Returns
+        -------
+        sp.csr_array
+        """
         n = self.n_samples if n_samples is None else n_samples
         if n is None and self.ids is None:
             raise ValueError(
@@ -1297,7 +1642,14 @@ class Constraints(SideInformation):
         p,  # chance that an answer is turned around, in [0, 1]
         random_state=None,
     ):
-        "A copy in which each answer is turned around with chance `p`; don't-knows stay."
+        """A copy in which each answer is turned around with chance `p`; don't-knows stay.
+
+        Parameters
+        ----------
+        p
+            chance that an answer is turned around, in [0, 1]
+        random_state : default=None
+        """
         p = chance(p, "p", "p is the chance that one answer is turned around.")
         turn = generator(random_state).random(self.n_constraints) < p
         return self._like(code=np.where(turn, -self.value, self.value))
@@ -1330,7 +1682,18 @@ class Constraints(SideInformation):
         self,
         limit=None,  # how many to explain, default all
     ) -> list:  # of ((i, j), [i, …, j]) in row numbers
-        "Each contradicted cannot-link with the shortest chain of must-links between its ends."
+        """Each contradicted cannot-link with the shortest chain of must-links between its ends.
+
+        Parameters
+        ----------
+        limit : default=None
+            how many to explain, default all
+
+        Returns
+        -------
+        list
+            of ((i, j), [i, …, j]) in row numbers
+        """
         bad, used, rows, must = self._contradicted()
         ends = rows[:, bad[:limit]].T
         chains = shortest_chains(len(used), must, ends)
@@ -1363,7 +1726,17 @@ class Constraints(SideInformation):
         self,
         limit=3,  # contradictions to explain
     ) -> ConstraintReport:
-        "Counts, duplicates, opposite answers, contradictions with evidence."
+        """Counts, duplicates, opposite answers, contradictions with evidence.
+
+        Parameters
+        ----------
+        limit : default=3
+            contradictions to explain
+
+        Returns
+        -------
+        ConstraintReport
+        """
         used, rows = self._compact()
         size = np.bincount(ml_components(len(used), rows[:, self._code > 0].T), minlength=1)
         bad = self._contradicted()[0]
@@ -1393,7 +1766,13 @@ class Constraints(SideInformation):
         self,
         on_conflict="keep",  # "keep", "raise", "majority" or "drop"
     ):
-        "Decide what to do with opposite answers."
+        """Decide what to do with opposite answers.
+
+        Parameters
+        ----------
+        on_conflict : default='keep'
+            "keep", "raise", "majority" or "drop"
+        """
         if on_conflict == "keep":
             return self
         if on_conflict == "drop":
@@ -1449,7 +1828,23 @@ class Constraints(SideInformation):
 
 
 class ClosedConstraints(Constraints):
-    "All implied constraints, kept as groups; pairs are written down when they are looked at."
+    """All implied constraints, kept as groups; pairs are written down when they are looked at.
+
+    Parameters
+    ----------
+    c
+
+    Attributes
+    ----------
+    group : np.ndarray
+        (n,) group of each row
+    sizes : np.ndarray
+        rows in each group
+    apart : np.ndarray
+        (p, 2) separated groups
+    inner : np.ndarray
+        (2, q) contradicted cannot-links, kept as they are
+    """
 
     max_pairs = 5_000_000  # refuse to write down more pairs than this
     group: np.ndarray  # (n,) group of each row
@@ -1483,7 +1878,19 @@ class ClosedConstraints(Constraints):
         i,  # row number or array of them
         j,
     ) -> np.ndarray:  # +1, -1, or 0 where nothing follows
-        "What follows for rows i, j, without writing pairs down."
+        """What follows for rows i, j, without writing pairs down.
+
+        Parameters
+        ----------
+        i
+            row number or array of them
+        j
+
+        Returns
+        -------
+        np.ndarray
+            +1, -1, or 0 where nothing follows
+        """
         rows = np.atleast_1d(np.array([i, j]).reshape(2, -1))
         check_range(rows, len(self.group), "pair")
         known = Closure(self.group, self.apart, self.n_must, self.n_cannot, None)
@@ -1522,6 +1929,33 @@ _TRIPLE_WORDS = np.array([*RESPONSES["triple"], "unsure"])
 class Triplets(SideInformation):
     """Odd-one-out answers about triples of rows.
 
+    Parameters
+    ----------
+    a
+        first of the three rows: row numbers or ids
+    b
+        second
+    c
+        third
+    answer
+        "ab" (c is odd), "ac", "bc", "none" (no pair stands out) or "unsure"
+    weight : default=None
+        how much each answer counts, default 1
+    expert : default=None
+        who answered: one name for all, or one each
+    ids : default=None
+        True: whole numbers are ids; False: row numbers; or the id of every row
+    n_samples : default=None
+        rows of the table that row numbers count
+    by : default=None
+        "row" or "id": what whole numbers in `a`, `b`, `c` are
+    experts : default=None
+        names of all experts, also silent ones
+    unknown : default='raise'
+        or "drop": triples whose id is not in `ids`
+
+    Examples
+    --------
     >>> Triplets([0], [1], [2], ["ab"], n_samples=3).implied().cannot.tolist()
     [[0, 2], [1, 2]]
     """
@@ -1626,7 +2060,20 @@ class Triplets(SideInformation):
         *,
         ids=None,  # the id of every row
     ):
-        "`n` different random triples answered from `y` by an imperfect person."
+        """`n` different random triples answered from `y` by an imperfect person.
+
+        Parameters
+        ----------
+        y
+            true label of each row
+        n : default=100
+            number of different triples
+        noise : default=0.0
+            chance that an answer is replaced by another
+        random_state : default=None
+        ids : default=None
+            the id of every row
+        """
         y, rng = class_numbers(y), generator(random_state)
         meaning = (
             "noise is the chance that one answer is replaced by one of the three others; "
@@ -1659,7 +2106,16 @@ class Triplets(SideInformation):
         )  # fmt: skip
 
     def check(self, limit=3) -> ConstraintReport:
-        "Counts, different answers to one triple, contradictions of the implied pairs."
+        """Counts, different answers to one triple, contradictions of the implied pairs.
+
+        Parameters
+        ----------
+        limit : default=3
+
+        Returns
+        -------
+        ConstraintReport
+        """
         key = row_key(self._rows, self._n)
         informative = self._code < 4
         said = np.unique(np.c_[key, self._code][informative], axis=0)
@@ -1724,7 +2180,20 @@ def read_constraints(
     obj,  # any form of answers about pairs
     **how,  # `ids, n_samples, unknown` as in `Constraints`
 ) -> Constraints:  # as they were named, not yet in row numbers of a table
-    "Answers about pairs from any form they may have."
+    """Answers about pairs from any form they may have.
+
+    Parameters
+    ----------
+    obj
+        any form of answers about pairs
+    **how
+        `ids, n_samples, unknown` as in `Constraints`
+
+    Returns
+    -------
+    Constraints
+        as they were named, not yet in row numbers of a table
+    """
     if isinstance(obj, Constraints):
         return obj
     if isinstance(obj, (Triplets, Bags)):
@@ -1785,7 +2254,26 @@ def as_constraints(
     index=None,  # index of the data frame X; used only when answers name rows by id
     unknown=None,  # ids not in X: "warn", "drop" or "raise"; see the page
 ) -> Constraints:  # in row numbers of this X
-    "Read any form of pairwise side information for a table with `n_samples` rows."
+    """Read any form of pairwise side information for a table with `n_samples` rows.
+
+    Parameters
+    ----------
+    obj
+        `Constraints`, `Answers`, `[(a, b, "same")]`, `(pairs, values)`, a data frame, …
+    n_samples : int, default=None
+        rows of X
+    sample_id : default=None
+        id of each row of X
+    index : default=None
+        index of the data frame X; used only when answers name rows by id
+    unknown : default=None
+        ids not in X: "warn", "drop" or "raise"; see the page
+
+    Returns
+    -------
+    Constraints
+        in row numbers of this X
+    """
     if sp.issparse(obj) and n_samples not in (None, obj.shape[0]):
         raise ValueError(
             f"the matrix is {obj.shape[0]:,} × {obj.shape[-1]:,} but X has {n_samples:,} rows."
@@ -1802,7 +2290,29 @@ def as_triplets(
     unknown=None,  # as in `as_constraints`
     keep_unsure=False,  # keep don't-knows; a method learns nothing from them
 ) -> Triplets:  # in row numbers of this X
-    "Read any form of triplets for a table with `n_samples` rows."
+    """Read any form of triplets for a table with `n_samples` rows.
+
+    Parameters
+    ----------
+    obj
+        `Triplets`, `Answers`, `[(a, b, c, "ab")]`, `(triples, answers)`, a data frame
+        or None
+    n_samples : int, default=None
+        rows of X
+    sample_id : default=None
+        id of each row of X
+    index : default=None
+        index of the data frame X
+    unknown : default=None
+        as in `as_constraints`
+    keep_unsure : default=False
+        keep don't-knows; a method learns nothing from them
+
+    Returns
+    -------
+    Triplets
+        in row numbers of this X
+    """
     t = _read_triplets(obj).locate(n_samples, sample_id, index, unknown)
     return t if keep_unsure or not (t.code == 4).any() else t.select(t.code != 4)
 
@@ -1844,7 +2354,22 @@ def side_information_keyword(
     X,  # the table
     keywords,  # parameters of `fit`
 ) -> str | None:  # the keyword it belongs to; None when `y` is an ordinary target
-    "Which keyword of `fit` side information in the place of `y` was meant for."
+    """Which keyword of `fit` side information in the place of `y` was meant for.
+
+    Parameters
+    ----------
+    y
+        what was given in the place of y
+    X
+        the table
+    keywords
+        parameters of `fit`
+
+    Returns
+    -------
+    str | None
+        the keyword it belongs to; None when `y` is an ordinary target
+    """
     word = _meant_for(y, X, keywords)
     if word is not None and word not in keywords:
         takes = [f"{k}=" for k in keywords if k not in ("self", "X", "y", "kwargs")]

@@ -18,7 +18,13 @@ from sklearn.utils import Bunch
 
 # %% ../nbs/05_datasets.ipynb #e6e61032
 def dataset_index() -> dict:  # name -> row of `data/index.csv`, sizes as integers
-    "Every benchmark set the package knows, shipped or not."
+    """Every benchmark set the package knows, shipped or not.
+
+    Returns
+    -------
+    dict
+        name -> row of `data/index.csv`, sizes as integers
+    """
     with files("csc_nb").joinpath("data/index.csv").open(newline="", encoding="utf-8") as f:
         rows = list(csv.DictReader(f))
     for r in rows:
@@ -30,7 +36,13 @@ def dataset_index() -> dict:  # name -> row of `data/index.csv`, sizes as intege
 
 # %% ../nbs/05_datasets.ipynb #e4738150
 def data_folder() -> Path | None:  # None when there is no such folder
-    "The folder of reference copies: `CSC_NB_DATA`, or in a checkout the sibling `shared/data`."
+    """The folder of reference copies: `CSC_NB_DATA`, or in a checkout the sibling `shared/data`.
+
+    Returns
+    -------
+    Path | None
+        None when there is no such folder
+    """
     env = os.environ.get("CSC_NB_DATA")
     if env == "":
         return None
@@ -92,7 +104,13 @@ class DatasetTable(list):
 
 # %% ../nbs/05_datasets.ipynb #9d5bcbd0
 def available() -> DatasetTable:  # one row per set
-    "Every benchmark set with its size and where `load` would take it from: shipped, folder, openml, or nowhere."
+    """Every benchmark set with its size and where `load` would take it from: shipped, folder, openml, or nowhere.
+
+    Returns
+    -------
+    DatasetTable
+        one row per set
+    """
     rows = DatasetTable()
     for name, r in dataset_index().items():
         where = _find(name, "auto")[1] or ("openml" if r["openml"] else "nowhere")
@@ -133,7 +151,18 @@ def _floats(rows, cols, head):
 def read_table(
     raw: bytes,  # a CSV file with header, gzipped or not
 ) -> tuple:  # `(n, d)` features, feature names, other columns as string arrays
-    "Split a CSV into its feature columns `f0, f1, …` and the others."
+    """Split a CSV into its feature columns `f0, f1, …` and the others.
+
+    Parameters
+    ----------
+    raw : bytes
+        a CSV file with header, gzipped or not
+
+    Returns
+    -------
+    tuple
+        `(n, d)` features, feature names, other columns as string arrays
+    """
     text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
     head, *rows = csv.reader(io.StringIO(text))
     feat = [j for j, h in enumerate(head) if re.fullmatch(r"f\d+", h)]
@@ -164,7 +193,20 @@ def scale_columns(
     X: np.ndarray,  # `(n, d)`, NaN = missing
     scale: str | None = "standard",  # None, "standard" or "minmax"
 ) -> np.ndarray:  # scaled copy
-    "Scale columns, with constant ones set to zero."
+    """Scale columns, with constant ones set to zero.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`, NaN = missing
+    scale : str | None, default='standard'
+        None, "standard" or "minmax"
+
+    Returns
+    -------
+    np.ndarray
+        scaled copy
+    """
     if scale is None:
         return X.copy()
     if scale not in ("standard", "minmax"):
@@ -323,7 +365,23 @@ def load(
 ) -> (
     Bunch
 ):  # data, target, feature_names, target_names, n, d, k, source, licence, sha256, DESCR …
-    "Load a benchmark set with its provenance."
+    """Load a benchmark set with its provenance.
+
+    Parameters
+    ----------
+    name : str
+        a name of `available()`, or of a CSV in your own folder
+    scale : str | None, default=None
+        None, "standard" or "minmax"
+    origin : str, default='auto'
+        "auto" (shipped, then folder, then openml) or one of the three
+
+    Returns
+    -------
+    Bunch
+        data, target, feature_names, target_names, n, d, k, source, licence, sha256,
+        DESCR …
+    """
     if origin not in ("auto", "shipped", "folder", "openml"):
         raise ValueError(f"origin={origin!r}: use 'auto', 'shipped', 'folder' or 'openml'.")
     idx = dataset_index()
@@ -409,7 +467,18 @@ def _toy(X, y, rng, DESCR, **more):
 def pair_of(
     t: np.ndarray,  # pair numbers
 ) -> np.ndarray:  # `(m, 2)` rows a < b
-    "The pair with number t = b(b−1)/2 + a."
+    """The pair with number t = b(b−1)/2 + a.
+
+    Parameters
+    ----------
+    t : np.ndarray
+        pair numbers
+
+    Returns
+    -------
+    np.ndarray
+        `(m, 2)` rows a < b
+    """
     t = np.asarray(t, dtype=np.int64)
     b = ((1 + np.sqrt(1 + 8.0 * t)) / 2).astype(np.int64)
     b -= b * (b - 1) // 2 > t
@@ -424,7 +493,23 @@ def sample_links(
     noise: float = 0.0,  # chance that an answer is wrong
     random_state=None,
 ) -> tuple:  # `(m, 2)` pairs, `(m,)` values +1/−1, `(m,)` which answers are wrong
-    "Random pairs answered from `y`, each answer wrong with chance `noise`."
+    """Random pairs answered from `y`, each answer wrong with chance `noise`.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        true clusters
+    n_links : int
+        number of different pairs
+    noise : float, default=0.0
+        chance that an answer is wrong
+    random_state : default=None
+
+    Returns
+    -------
+    tuple
+        `(m, 2)` pairs, `(m,)` values +1/−1, `(m,)` which answers are wrong
+    """
     rng, n = _rng(random_state), len(y)
     if n_links > n * (n - 1) // 2:
         raise ValueError(
@@ -448,7 +533,24 @@ def toy_links(
     stretch: float = 1.8,  # length of a cluster against a width of .35
     random_state=None,
 ) -> Bunch:  # with pairs, value, wrong
-    "Three stretched parallel clusters with noisy links; k-means cuts across them."
+    """Three stretched parallel clusters with noisy links; k-means cuts across them.
+
+    Parameters
+    ----------
+    n : int, default=90
+    n_links : int, default=240
+        points, links (the default: 6 % of all pairs)
+    noise : float, default=0.0
+        chance of a wrong link
+    stretch : float, default=1.8
+        length of a cluster against a width of .35
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+        with pairs, value, wrong
+    """
     rng = _rng(random_state)
     y = np.arange(n) % 3
     X = rng.normal(size=(n, 2)) * [stretch, 0.35] + np.c_[np.zeros(n), 2.0 * (y - 1)]
@@ -505,7 +607,25 @@ def toy_patterns(
     p: float = 1.0,  # share of all pairs given as links, and chance that a link is right
     random_state=None,
 ) -> Bunch:  # with pairs, value, wrong
-    "One of six 2-D patterns, with a share r of links, as Figure 2 of paper 004 uses them."
+    """One of six 2-D patterns, with a share r of links, as Figure 2 of paper 004 uses them.
+
+    Parameters
+    ----------
+    name : str, default='moons'
+        one of `PATTERNS`
+    n : int, default=240
+    noise : float, default=0.08
+        standard deviation of the added noise
+    r : float, default=0.01
+    p : float, default=1.0
+        share of all pairs given as links, and chance that a link is right
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+        with pairs, value, wrong
+    """
     if name not in PATTERNS:
         raise ValueError(f"No pattern {name!r}: one of {', '.join(PATTERNS)}.")
     rng = _rng(random_state)
@@ -529,7 +649,30 @@ def toy_counts(
     p: float = 1.0,  # share of pairs given as links, chance that a link is right
     random_state=None,
 ) -> Bunch:  # data: `(n, n_words)` counts; with pairs, value, wrong
-    "Word counts of images in overlapping classes, like Table 4 of paper 004."
+    """Word counts of images in overlapping classes, like Table 4 of paper 004.
+
+    Parameters
+    ----------
+    n : int, default=100
+    n_classes : int, default=10
+    n_words : int, default=1000
+        images, classes, visual words
+    length : int, default=300
+        words per image, on average
+    signal : float, default=0.3
+        share of a class's own words; 0 = all classes alike
+    spread : float, default=40.0
+        how closely an image follows its class; larger = closer
+    r : float, default=0.01
+    p : float, default=1.0
+        share of pairs given as links, chance that a link is right
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+        data: `(n, n_words)` counts; with pairs, value, wrong
+    """
     rng = _rng(random_state)
     y = np.arange(n) % n_classes
     base = rng.dirichlet(np.full(n_words, 0.5))
@@ -562,7 +705,28 @@ def toy_experts(
     spread: float = 1.0,  # standard deviation of a cluster; centres lie on a circle of radius 2
     random_state=None,
 ) -> Bunch:  # with pairs, value, expert, wrong, sensitivity, specificity
-    "Blobs, and several people of known accuracy who answer pairs, as in section 3.2 of paper 000."
+    """Blobs, and several people of known accuracy who answer pairs, as in section 3.2 of paper 000.
+
+    Parameters
+    ----------
+    n : int, default=200
+    k : int, default=3
+    n_pairs : int, default=300
+        points, clusters, pairs (half must, half cannot)
+    sensitivity : default=(0.95, 0.75, 0.55)
+    specificity : default=None
+        per expert; specificity defaults to sensitivity
+    overlap : float, default=1.0
+        share of the pairs each expert answers
+    spread : float, default=1.0
+        standard deviation of a cluster; centres lie on a circle of radius 2
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+        with pairs, value, expert, wrong, sensitivity, specificity
+    """
     rng = _rng(random_state)
     y = np.arange(n) % k
     a = 2 * np.pi * y / k
@@ -619,7 +783,20 @@ def triplet_answer(
     y: np.ndarray,  # clusters
     triples: np.ndarray,  # `(m, 3)` rows
 ) -> np.ndarray:  # `(m,)` of "ab", "ac", "bc", "none"
-    "The true answer to each triple, eq. (3.2) of the thesis."
+    """The true answer to each triple, eq. (3.2) of the thesis.
+
+    Parameters
+    ----------
+    y : np.ndarray
+        clusters
+    triples : np.ndarray
+        `(m, 3)` rows
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` of "ab", "ac", "bc", "none"
+    """
     a, b, c = y[np.asarray(triples)].T
     ab, ac, bc = a == b, a == c, b == c
     return ANSWERS[np.select([ab & ~ac, ac & ~ab, bc & ~ab], [0, 1, 2], 3)]
@@ -634,7 +811,25 @@ def toy_triplets(
     spread: float = 0.55,  # standard deviation of a cluster; centres on a circle of radius 2
     random_state=None,
 ) -> Bunch:  # with triples, answers, wrong
-    "Blobs on a circle and relative questions about them."
+    """Blobs on a circle and relative questions about them.
+
+    Parameters
+    ----------
+    n : int, default=200
+    k : int, default=4
+    n_triplets : int, default=60
+        points, clusters, questions
+    noise : float, default=0.0
+        chance of a wrong answer
+    spread : float, default=0.55
+        standard deviation of a cluster; centres on a circle of radius 2
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+        with triples, answers, wrong
+    """
     rng = _rng(random_state)
     y = np.arange(n) % k
     a = 2 * np.pi * y / k
@@ -665,7 +860,26 @@ def toy_bags(
     spread: float = 0.9,
     random_state=None,
 ) -> Bunch:  # with bag, bag_labels (a set per bag, None = unlabelled)
-    "Overlapping blobs packed into bags that tell the set of their classes."
+    """Overlapping blobs packed into bags that tell the set of their classes.
+
+    Parameters
+    ----------
+    n_bags : int, default=40
+    k : int, default=4
+        bags, classes
+    size : tuple, default=(3, 6)
+    classes : tuple, default=(1, 3)
+        least and most points and classes per bag
+    labelled : float, default=1.0
+        share of bags whose label set is known
+    spread : float, default=0.9
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+        with bag, bag_labels (a set per bag, None = unlabelled)
+    """
     rng = _rng(random_state)
     bag, y = [], []
     for m in range(n_bags):
@@ -697,7 +911,24 @@ def toy_disc(
     noise: float = 0.5,  # standard deviation of the score's noise
     random_state=None,
 ) -> Bunch:  # with scores `(n,)` and target_34, the clustering the score does not speak of
-    "Two clusterings in different features and a score related to the looser one, section 3.1 of paper 001."
+    """Two clusterings in different features and a score related to the looser one, section 3.1 of paper 001.
+
+    Parameters
+    ----------
+    n : int, default=200
+    sep : float, default=1.5
+        half the distance between centres, per coordinate
+    sd : tuple, default=(0.8, 0.4, 1.0)
+        spread in features 1-2, 3-4, 5-6
+    noise : float, default=0.5
+        standard deviation of the score's noise
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+        with scores `(n,)` and target_34, the clustering the score does not speak of
+    """
     rng = _rng(random_state)
     y, y34 = np.arange(n) % 2, np.arange(n) // 2 % 2  # independent of each other
     X = rng.normal(size=(n, 6)) * np.repeat(sd, 2)
@@ -716,7 +947,23 @@ def toy_active(
     gap: float = 0.9,  # spread along, spread across, distance of a centre from the boundary
     random_state=None,
 ) -> Bunch:
-    "Two long clusters on both sides of a line through the origin."
+    """Two long clusters on both sides of a line through the origin.
+
+    Parameters
+    ----------
+    n : int, default=120
+    angle : float, default=35.0
+        direction of the true boundary, degrees
+    length : float, default=2.0
+    width : float, default=0.3
+    gap : float, default=0.9
+        spread along, spread across, distance of a centre from the boundary
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+    """
     rng = _rng(random_state)
     y = np.arange(n) % 2
     t = np.deg2rad(angle)
@@ -738,7 +985,22 @@ def toy_graph(
     n_lies: int = 1,
     random_state=None,
 ) -> Bunch:  # data: positions for drawing; with pairs, value, wrong
-    "A small connected constraint graph with exactly `n_lies` wrong answers."
+    """A small connected constraint graph with exactly `n_lies` wrong answers.
+
+    Parameters
+    ----------
+    n : int, default=12
+    k : int, default=3
+    n_links : int, default=20
+        points, clusters, answered pairs (at least n − 1)
+    n_lies : int, default=1
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+        data: positions for drawing; with pairs, value, wrong
+    """
     if not n - 1 <= n_links <= n * (n - 1) // 2:
         raise ValueError(
             f"n_links={n_links}: {n} points need between {n - 1} and {n * (n - 1) // 2} links."
@@ -774,7 +1036,25 @@ def toy_tree(
     strength: float = 2.0,
     random_state=None,
 ) -> Bunch:  # with Y, Z `(n, K)`, parents (−1 = root), label_names, coef `(K, d)`
-    "Label sets from a two-level tree with labels missing, the model of thesis chapter 5."
+    """Label sets from a two-level tree with labels missing, the model of thesis chapter 5.
+
+    Parameters
+    ----------
+    n : int, default=600
+    groups : int, default=3
+    children : int, default=3
+    d : int, default=8
+        rows, top labels, labels below each, features
+    missing : float, default=0.2
+        chance that a true label is not recorded
+    strength : float, default=2.0
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+        with Y, Z `(n, K)`, parents (−1 = root), label_names, coef `(K, d)`
+    """
     rng = _rng(random_state)
     parents, names = [], []
     for g in range(groups):
@@ -817,7 +1097,27 @@ def make_linked_blobs(
     dtype=np.float64,
     random_state=None,
 ) -> Bunch:  # with pairs, value, wrong, centers
-    "Gaussian blobs of any size with random links."
+    """Gaussian blobs of any size with random links.
+
+    Parameters
+    ----------
+    n : int, default=1000
+    d : int, default=2
+    k : int, default=5
+    n_links : int, default=1000
+        rows, features, clusters, links
+    noise : float, default=0.0
+    spread : float, default=1.0
+    box : float, default=10.0
+        chance of a wrong link, spread of a cluster, half-width of the box of centres
+    dtype : default=np.float64
+    random_state : default=None
+
+    Returns
+    -------
+    Bunch
+        with pairs, value, wrong, centers
+    """
     rng = _rng(random_state)
     y = rng.integers(k, size=n)
     y[: min(k, n)] = np.arange(min(k, n))

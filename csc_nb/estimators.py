@@ -36,7 +36,18 @@ def register(cls):
 def methods(
     takes: str = None,  # keep only methods that take this: "pairs", "triplets", "bags", …
 ) -> dict:  # method name → class
-    "Every registered method, sorted by name."
+    """Every registered method, sorted by name.
+
+    Parameters
+    ----------
+    takes : str, default=None
+        keep only methods that take this: "pairs", "triplets", "bags", …
+
+    Returns
+    -------
+    dict
+        method name → class
+    """
     from csc_nb._modidx import d
 
     for module in d["syms"]:
@@ -66,7 +77,18 @@ def _as_floats(col):
 def bad_columns(
     X,  # a data frame or a 2-D array
 ) -> dict:  # {"not numbers": [...], "missing": [...], "infinite": [...]}
-    "Which columns of `X` a clusterer cannot use, and why."
+    """Which columns of `X` a clusterer cannot use, and why.
+
+    Parameters
+    ----------
+    X
+        a data frame or a 2-D array
+
+    Returns
+    -------
+    dict
+        {"not numbers": [...], "missing": [...], "infinite": [...]}
+    """
     cols = (
         [X[c] for c in X.columns]
         if hasattr(X, "columns")
@@ -92,7 +114,12 @@ _REPAIR = {
 
 
 def explain_bad_columns(X):
-    "One line per kind of bad column: how many, which, and a repair."
+    """One line per kind of bad column: how many, which, and a repair.
+
+    Parameters
+    ----------
+    X
+    """
     shown = lambda v: ", ".join(v[:5]) + (f" and {len(v) - 5} more" if len(v) > 5 else "")
     return "".join(
         f"\n{len(v)} columns {kind}: {shown(v)}. Repair: {_REPAIR[kind]}."
@@ -103,7 +130,13 @@ def explain_bad_columns(X):
 def renamed(
     **new_name,  # old name = "new name"
 ):
-    "Let `__init__` take old parameter names for one release, with a `FutureWarning`."
+    """Let `__init__` take old parameter names for one release, with a `FutureWarning`.
+
+    Parameters
+    ----------
+    **new_name
+        old name = "new name"
+    """
 
     def decorate(init):
         @functools.wraps(init)
@@ -130,7 +163,13 @@ def renamed(
 def parameter_comments(
     cls,  # a class whose `__init__` has a comment beside each parameter
 ) -> dict:  # parameter → comment; empty when the source is not at hand
-    "What the comments in a constructor say of its parameters (nbdev's docments)."
+    """What the comments in a constructor say of its parameters (nbdev's docments).
+
+    Returns
+    -------
+    dict
+        parameter → comment; empty when the source is not at hand
+    """
     try:
         lines = inspect.getsource(inspect.unwrap(cls.__init__)).splitlines(keepends=True)
         tokens = list(tokenize.generate_tokens(iter(lines).__next__))
@@ -151,7 +190,17 @@ def parameter_sentence(
     error: str,  # what scikit-learn says
     cls,  # the class
 ) -> str:
-    "scikit-learn's sentence, with what the parameter means."
+    """scikit-learn's sentence, with what the parameter means.
+
+    Parameters
+    ----------
+    error : str
+        what scikit-learn says
+
+    Returns
+    -------
+    str
+    """
     name = re.search(r"The '(\w+)' parameter", error)
     meaning = parameter_comments(cls).get(name[1]) if name else None
     return f"{error} ({name[1]}: {meaning})" if meaning else error
@@ -160,7 +209,12 @@ def parameter_sentence(
 #| code-fold: true
 #| code-summary: "ConstrainedClusterer"
 def frame_index(X):
-    "The index of a pandas data frame, None for anything else."
+    """The index of a pandas data frame, None for anything else.
+
+    Parameters
+    ----------
+    X
+    """
     return X.index if hasattr(X, "iloc") and hasattr(X, "index") else None
 
 
@@ -220,7 +274,13 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     @classmethod
     def for_comparison(cls, n_clusters, random_state=None):
-        "An instance for a study with a known number of clusters."
+        """An instance for a study with a known number of clusters.
+
+        Parameters
+        ----------
+        n_clusters
+        random_state : default=None
+        """
         known = inspect.signature(cls.__init__).parameters
         given = dict(n_clusters=n_clusters, random_state=random_state)
         return cls(**{k: v for k, v in given.items() if k in known})
@@ -275,7 +335,20 @@ def broken_answers(
     labels: np.ndarray,  # cluster of each row
     c,  # resolved `Constraints`
 ) -> np.ndarray:  # `(m, 3)` rows a, b, answer
-    "Answers that a partition contradicts."
+    """Answers that a partition contradicts.
+
+    Parameters
+    ----------
+    labels : np.ndarray
+        cluster of each row
+    c
+        resolved `Constraints`
+
+    Returns
+    -------
+    np.ndarray
+        `(m, 3)` rows a, b, answer
+    """
     bad = (c.value != 0) & ((labels[c.a] == labels[c.b]) != (c.value > 0))
     return np.c_[c.a, c.b, c.value][bad].astype(np.int64)
 
@@ -285,7 +358,22 @@ def cannot_clique(
     cannot: np.ndarray,  # `(m, 2)` cannot-links
     tries: int = 50,  # starting rows, by number of cannot-links
 ) -> list:  # rows that are pairwise cannot-linked
-    "A large group of pairwise cannot-linked rows, found greedily."
+    """A large group of pairwise cannot-linked rows, found greedily.
+
+    Parameters
+    ----------
+    n : int
+        rows
+    cannot : np.ndarray
+        `(m, 2)` cannot-links
+    tries : int, default=50
+        starting rows, by number of cannot-links
+
+    Returns
+    -------
+    list
+        rows that are pairwise cannot-linked
+    """
     e = np.sort(np.asarray(cannot, dtype=np.int64).reshape(-1, 2), axis=1)
     once = np.unique(e[:, 0] * n + e[:, 1])
     indptr, nbr, _ = csr_adjacency(n, once // n, once % n)
@@ -305,7 +393,14 @@ def cannot_clique(
 
 
 def warn_cannot_clique(n, cannot, n_clusters):
-    "Warn when more rows must be pairwise apart than there are clusters."
+    """Warn when more rows must be pairwise apart than there are clusters.
+
+    Parameters
+    ----------
+    n
+    cannot
+    n_clusters
+    """
     if len(cannot) < n_clusters * (n_clusters + 1) // 2 or len(cannot) > 200_000:
         return
     clique = cannot_clique(n, cannot)

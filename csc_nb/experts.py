@@ -54,7 +54,22 @@ def answer_log_prob(
     alpha,  # sensitivity, in (0, 1)
     beta,  # specificity, in (0, 1)
 ) -> tuple:  # log-chance of the answer when the ends agree, and when they do not
-    "Eqs. (2) and (3)."
+    """Eqs. (2) and (3).
+
+    Parameters
+    ----------
+    same : bool
+        the answer: "same" or "different"
+    alpha
+        sensitivity, in (0, 1)
+    beta
+        specificity, in (0, 1)
+
+    Returns
+    -------
+    tuple
+        log-chance of the answer when the ends agree, and when they do not
+    """
     if same:
         return np.log(alpha), np.log(1 - beta)
     return np.log(1 - alpha), np.log(beta)
@@ -64,13 +79,42 @@ def expert_weight(
     alpha,  # sensitivity
     beta,  # specificity
 ):  # ω
-    r"Weight of an expert, $\omega=\log\frac{\alpha\beta}{(1-\alpha)(1-\beta)}$."
+    r"""Weight of an expert, $\omega=\log\frac{\alpha\beta}{(1-\alpha)(1-\beta)}$.
+
+    Parameters
+    ----------
+    alpha
+        sensitivity
+    beta
+        specificity
+
+    Returns
+    -------
+    result
+        ω
+    """
     right = np.log(alpha) + np.log(beta)
     return right - np.log(1 - np.asarray(alpha)) - np.log(1 - np.asarray(beta))
 
 # %% ../nbs/12_experts.ipynb #c9ac13ff
 class Panel(NamedTuple):
-    "What several experts said about distinct pairs."
+    """What several experts said about distinct pairs.
+
+    Attributes
+    ----------
+    rows : np.ndarray
+        `(t,)` rows of X that somebody spoke about
+    i : np.ndarray
+        `(p,)` one end of each pair, a number into `rows`
+    j : np.ndarray
+        `(p,)` the other end
+    yes : np.ndarray
+        `(p, M)` weight of "same" from each expert (sparse when large)
+    no : np.ndarray
+        `(p, M)` weight of "different"
+    total : float
+        N of eq. (8): weight of all answers
+    """
 
     rows: np.ndarray  # `(t,)` rows of X that somebody spoke about
     i: np.ndarray  # `(p,)` one end of each pair, a number into `rows`
@@ -89,7 +133,21 @@ def make_panel(
     n: int,  # rows of X
     all_rows: bool = False,  # keep rows that nobody spoke about
 ) -> Panel:
-    "Group answers by pair."
+    """Group answers by pair.
+
+    Parameters
+    ----------
+    c : Constraints
+        answers, in row numbers
+    n : int
+        rows of X
+    all_rows : bool, default=False
+        keep rows that nobody spoke about
+
+    Returns
+    -------
+    Panel
+    """
     tally = tally_pairs(c.a, c.b, c.value, c.weight, c.expert, c.n_experts)
     a, b, yes, no = tally
     if len(a) * c.n_experts <= 1_000_000:
@@ -103,7 +161,19 @@ def agree_prob(
     P: np.ndarray,  # `(t, K)` cluster probabilities
     panel: Panel,
 ) -> np.ndarray:  # `(p,)`
-    r"Chance that the ends of each pair agree, $\gamma_{ij}=\sum_kp_{ik}p_{jk}$."
+    r"""Chance that the ends of each pair agree, $\gamma_{ij}=\sum_kp_{ik}p_{jk}$.
+
+    Parameters
+    ----------
+    P : np.ndarray
+        `(t, K)` cluster probabilities
+    panel : Panel
+
+    Returns
+    -------
+    np.ndarray
+        `(p,)`
+    """
     return _gamma(P, panel.i, panel.j)
 
 
@@ -123,7 +193,21 @@ def pair_weight(
     alpha: np.ndarray,  # `(M,)` sensitivities
     beta: np.ndarray,  # `(M,)` specificities
 ) -> tuple:  # `a (p,)` and the constant
-    r"Coefficients $a_{ij}$ of $\gamma_{ij}$ in eq. (9), and the part without γ."
+    r"""Coefficients $a_{ij}$ of $\gamma_{ij}$ in eq. (9), and the part without γ.
+
+    Parameters
+    ----------
+    panel : Panel
+    alpha : np.ndarray
+        `(M,)` sensitivities
+    beta : np.ndarray
+        `(M,)` specificities
+
+    Returns
+    -------
+    tuple
+        `a (p,)` and the constant
+    """
     yes_same, yes_diff = answer_log_prob(True, alpha, beta)
     no_same, no_diff = answer_log_prob(False, alpha, beta)
     a = panel.yes @ (yes_same - yes_diff) + panel.no @ (no_same - no_diff)
@@ -137,7 +221,22 @@ def expected_log_lik(
     alpha: np.ndarray,  # `(M,)` sensitivities
     beta: np.ndarray,  # `(M,)` specificities
 ) -> float:
-    "Expected log-likelihood of the answers, eq. (9)."
+    """Expected log-likelihood of the answers, eq. (9).
+
+    Parameters
+    ----------
+    gamma : np.ndarray
+        `(p,)` chance that the ends of a pair agree
+    panel : Panel
+    alpha : np.ndarray
+        `(M,)` sensitivities
+    beta : np.ndarray
+        `(M,)` specificities
+
+    Returns
+    -------
+    float
+    """
     a, const = pair_weight(panel, alpha, beta)
     return float(a @ gamma) + const
 
@@ -159,7 +258,23 @@ def bound_term(
     alpha: np.ndarray,  # `(M,)` sensitivities
     beta: np.ndarray,  # `(M,)` specificities
 ) -> tuple:  # value, `(t, K)` gradient in the logits
-    "Eq. (9) and its gradient, section 2.5.1."
+    """Eq. (9) and its gradient, section 2.5.1.
+
+    Parameters
+    ----------
+    P : np.ndarray
+        `(t, K)` cluster probabilities
+    panel : Panel
+    alpha : np.ndarray
+        `(M,)` sensitivities
+    beta : np.ndarray
+        `(M,)` specificities
+
+    Returns
+    -------
+    tuple
+        value, `(t, K)` gradient in the logits
+    """
     a, const = pair_weight(panel, alpha, beta)
     value = float(a @ agree_prob(P, panel)) + const
     return value, to_logits(P, _spread(P, panel.i, panel.j, a))
@@ -169,7 +284,19 @@ def answer_counts(
     gamma: np.ndarray,  # `(p,)` chance that the ends of a pair agree
     panel: Panel,
 ) -> np.ndarray:  # `(M, 2, 2)`: [sensitivity, specificity] × [right, wrong]
-    "Expected numbers of right and wrong answers of each expert."
+    """Expected numbers of right and wrong answers of each expert.
+
+    Parameters
+    ----------
+    gamma : np.ndarray
+        `(p,)` chance that the ends of a pair agree
+    panel : Panel
+
+    Returns
+    -------
+    np.ndarray
+        `(M, 2, 2)`: [sensitivity, specificity] × [right, wrong]
+    """
     same = np.c_[panel.yes.T @ gamma, panel.no.T @ gamma]
     diff = np.c_[panel.no.T @ (1 - gamma), panel.yes.T @ (1 - gamma)]
     return np.maximum(np.stack([same, diff], axis=1), 0)
@@ -180,7 +307,22 @@ def accuracies(
     prior: tuple = (1.0, 1.0),  # Beta(a, b) on each accuracy, both at least 1
     low: float = 0.5,  # smallest accuracy
 ) -> tuple:  # alpha, beta
-    "Closed-form maximiser of eq. (9) in the accuracies, section 2.5.3."
+    """Closed-form maximiser of eq. (9) in the accuracies, section 2.5.3.
+
+    Parameters
+    ----------
+    counts : np.ndarray
+        `(M, 2, 2)` of `answer_counts`
+    prior : tuple, default=(1.0, 1.0)
+        Beta(a, b) on each accuracy, both at least 1
+    low : float, default=0.5
+        smallest accuracy
+
+    Returns
+    -------
+    tuple
+        alpha, beta
+    """
     right, wrong = counts[..., 0] + prior[0] - 1, counts[..., 1] + prior[1] - 1
     both = right + wrong
     acc = np.where(both > 0, right / np.where(both > 0, both, 1), 0.5)
@@ -193,13 +335,43 @@ def log_prior(
     beta: np.ndarray,  # `(M,)` specificities
     prior: tuple = (1.0, 1.0),  # Beta(a, b)
 ) -> float:
-    "Log-density of the Beta priors, up to a constant."
+    """Log-density of the Beta priors, up to a constant.
+
+    Parameters
+    ----------
+    alpha : np.ndarray
+        `(M,)` sensitivities
+    beta : np.ndarray
+        `(M,)` specificities
+    prior : tuple, default=(1.0, 1.0)
+        Beta(a, b)
+
+    Returns
+    -------
+    float
+    """
     x = np.r_[alpha, beta]
     return float(((prior[0] - 1) * np.log(x) + (prior[1] - 1) * np.log(1 - x)).sum())
 
 # %% ../nbs/12_experts.ipynb #066e4b2f
 class Settings(NamedTuple):
-    "What every fit needs."
+    """What every fit needs.
+
+    Attributes
+    ----------
+    lam : float
+        penalty on the squared `coef`
+    prior : tuple
+        Beta prior on accuracies
+    low : float
+        smallest accuracy
+    mi_weight : float
+        weight of the mutual information of section 2.1
+    max_iter : int
+        L-BFGS iterations, or rounds of EM
+    tol : float
+        gradient, or gain of a round, at which to stop
+    """
 
     lam: float = 1e-3  # penalty on the squared `coef`
     prior: tuple = (1.0, 1.0)  # Beta prior on accuracies
@@ -214,7 +386,20 @@ def best_accuracies(
     panel: Panel,
     s: Settings,
 ) -> tuple:  # alpha, beta
-    "The accuracies that suit the beliefs best, section 2.5.3."
+    """The accuracies that suit the beliefs best, section 2.5.3.
+
+    Parameters
+    ----------
+    P : np.ndarray
+        `(t, K)` beliefs about the rows of the panel
+    panel : Panel
+    s : Settings
+
+    Returns
+    -------
+    tuple
+        alpha, beta
+    """
     return accuracies(answer_counts(agree_prob(P, panel), panel), s.prior, s.low)
 
 
@@ -225,7 +410,25 @@ def with_information(
     P: np.ndarray,  # `(t, K)` probabilities
     s: Settings,
 ) -> tuple:  # value, gradient
-    "A term with the mutual information of section 2.1 added."
+    """A term with the mutual information of section 2.1 added.
+
+    Parameters
+    ----------
+    value : float
+        of a term
+    G : np.ndarray
+        `(t, K)` its gradient in the logits
+    logP : np.ndarray
+        `(t, K)` log-probabilities
+    P : np.ndarray
+        `(t, K)` probabilities
+    s : Settings
+
+    Returns
+    -------
+    tuple
+        value, gradient
+    """
     if not s.mi_weight:
         return value, G
     info, H = mutual_information(logP, P)
@@ -239,7 +442,24 @@ def bound_objective(
     s: Settings,
     acc: tuple = None,  # `(alpha, beta)` kept fixed; None: the best ones, eq. (8)
 ) -> tuple:  # value, `(t, K)` gradient in the logits
-    "Eq. (8) without the penalty, with its gradient."
+    """Eq. (8) without the penalty, with its gradient.
+
+    Parameters
+    ----------
+    logP : np.ndarray
+        `(t, K)` log-probabilities
+    P : np.ndarray
+        `(t, K)` probabilities
+    panel : Panel
+    s : Settings
+    acc : tuple, default=None
+        `(alpha, beta)` kept fixed; None: the best ones, eq. (8)
+
+    Returns
+    -------
+    tuple
+        value, `(t, K)` gradient in the logits
+    """
     alpha, beta = best_accuracies(P, panel, s) if acc is None else acc
     v, G = bound_term(P, panel, alpha, beta)
     v = (v + log_prior(alpha, beta, s.prior)) / panel.total
@@ -247,7 +467,25 @@ def bound_objective(
 
 # %% ../nbs/12_experts.ipynb #e6f7af16
 class ExpertFit(NamedTuple):
-    "One fit from one start."
+    """One fit from one start.
+
+    Attributes
+    ----------
+    coef : np.ndarray
+        `(K, d)`
+    intercept : np.ndarray
+        `(K,)`
+    alpha : np.ndarray
+        `(M,)` sensitivities
+    beta : np.ndarray
+        `(M,)` specificities
+    R : np.ndarray
+        `(t, K)` beliefs about the rows of the panel
+    value : float
+        objective, penalty included
+    history : list
+        after each iteration, never decreasing
+    """
 
     coef: np.ndarray  # `(K, d)`
     intercept: np.ndarray  # `(K,)`
@@ -267,7 +505,25 @@ def climb_bound(
     acc: tuple = None,  # accuracies kept fixed; None: they follow
     **stop,  # `max_iter` and `tol` of `maximise`
 ) -> SoftmaxFit:
-    "L-BFGS on eq. (8)."
+    """L-BFGS on eq. (8).
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(t, d)` the rows of the panel
+    panel : Panel
+    s : Settings
+    start : tuple
+        `(coef, intercept)`
+    acc : tuple, default=None
+        accuracies kept fixed; None: they follow
+    **stop
+        `max_iter` and `tol` of `maximise`
+
+    Returns
+    -------
+    SoftmaxFit
+    """
 
     def term(logP, P):
         return bound_objective(logP, P, panel, s, acc)
@@ -283,7 +539,25 @@ def fit_bound(
     acc: tuple,  # `(alpha, beta)` kept during the first iterations
     warm: int = 10,  # that many
 ) -> ExpertFit:
-    "Climb eq. (8) from one start, the accuracies following the weights."
+    """Climb eq. (8) from one start, the accuracies following the weights.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(t, d)` the rows of the panel
+    panel : Panel
+    s : Settings
+    start : tuple
+        `(coef, intercept)`
+    acc : tuple
+        `(alpha, beta)` kept during the first iterations
+    warm : int, default=10
+        that many
+
+    Returns
+    -------
+    ExpertFit
+    """
     a = climb_bound(X, panel, s, start, acc, max_iter=warm)
     b = climb_bound(X, panel, s, (a.coef, a.intercept), max_iter=s.max_iter, tol=s.tol)
     P = probs(logits(X, b.coef, b.intercept))[1]
@@ -299,7 +573,23 @@ def alternate_bound(
     start: tuple,  # `(coef, intercept)`
     acc: tuple,  # `(alpha, beta)`
 ) -> ExpertFit:
-    "Section 2.5 as printed: the model for given accuracies, the accuracies for the model."
+    """Section 2.5 as printed: the model for given accuracies, the accuracies for the model.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(t, d)` the rows of the panel
+    panel : Panel
+    s : Settings
+    start : tuple
+        `(coef, intercept)`
+    acc : tuple
+        `(alpha, beta)`
+
+    Returns
+    -------
+    ExpertFit
+    """
     history, gain = [], np.inf
     while len(history) < s.max_iter and gain > s.tol:
         m = climb_bound(X, panel, s, start, acc, max_iter=s.max_iter)
@@ -328,14 +618,44 @@ def random_start(
     M: int,  # experts
     rng: np.random.Generator,
 ) -> tuple:  # `(coef, intercept), (alpha, beta)`
-    "The paper's start, end of section 2.5."
+    """The paper's start, end of section 2.5.
+
+    Parameters
+    ----------
+    K : int
+        clusters
+    d : int
+        features
+    M : int
+        experts
+    rng : np.random.Generator
+
+    Returns
+    -------
+    tuple
+        `(coef, intercept), (alpha, beta)`
+    """
     model = rng.normal(size=(K, d)), rng.normal(size=K)
     alpha, beta = rng.uniform(0.5, 1, M), rng.uniform(0.5, 1, M)
     return model, (alpha.clip(0.51, 0.99), beta.clip(0.51, 0.99))
 
 
 class Starts(NamedTuple):
-    "Where the fits begin, and how each goes on."
+    """Where the fits begin, and how each goes on.
+
+    Attributes
+    ----------
+    n_init : int
+        how many
+    init : str
+        "mixed": the first is k-means; "random"; "k-means"
+    solver : str
+        accuracies follow the weights; "alternate": as printed
+    n_jobs : object
+        threads
+    seed : int
+        one child of it for each start
+    """
 
     n_init: int = 20  # how many
     init: str = "mixed"  # "mixed": the first is k-means; "random"; "k-means"
@@ -351,7 +671,23 @@ def fit_starts(
     s: Settings,
     starts: Starts = Starts(),
 ) -> list:  # of `ExpertFit`, best first
-    "All starts, in parallel."
+    """All starts, in parallel.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    panel : Panel
+    K : int
+        clusters
+    s : Settings
+    starts : Starts, default=Starts()
+
+    Returns
+    -------
+    list
+        of `ExpertFit`, best first
+    """
     Xt = np.ascontiguousarray(X[panel.rows])
     M, kids = panel.n_experts, np.random.SeedSequence(starts.seed).spawn(starts.n_init)
     fit = alternate_bound if starts.solver == "alternate" else fit_bound
@@ -397,7 +733,18 @@ def _sweep(R, logP, indptr, nbr, edge, a, order):
 def neighbours_of(
     panel: Panel,  # with t rows
 ) -> tuple:  # `indptr, nbr, edge`: the pairs of each row, in both directions
-    "Adjacency of the pairs."
+    """Adjacency of the pairs.
+
+    Parameters
+    ----------
+    panel : Panel
+        with t rows
+
+    Returns
+    -------
+    tuple
+        `indptr, nbr, edge`: the pairs of each row, in both directions
+    """
     return csr_adjacency(len(panel.rows), panel.i, panel.j)
 
 # %% ../nbs/12_experts.ipynb #4fc9e71a
@@ -408,13 +755,46 @@ def elbo(
     alpha: np.ndarray,  # `(M,)` sensitivities
     beta: np.ndarray,  # `(M,)` specificities
 ) -> float:
-    "Evidence lower bound of free beliefs; at `R = P` it is eq. (9)."
+    """Evidence lower bound of free beliefs; at `R = P` it is eq. (9).
+
+    Parameters
+    ----------
+    R : np.ndarray
+        `(t, K)` beliefs
+    logP : np.ndarray
+        `(t, K)` log-probabilities of the model
+    panel : Panel
+    alpha : np.ndarray
+        `(M,)` sensitivities
+    beta : np.ndarray
+        `(M,)` specificities
+
+    Returns
+    -------
+    float
+    """
     kl = np.sum(R * (np.log(np.maximum(R, 1e-300)) - logP))
     return expected_log_lik(agree_prob(R, panel), panel, alpha, beta) - float(kl)
 
 
 class MFState(NamedTuple):
-    "Where mean-field EM stands."
+    """Where mean-field EM stands.
+
+    Attributes
+    ----------
+    coef : np.ndarray
+        `(K, d)`
+    intercept : np.ndarray
+        `(K,)`
+    alpha : np.ndarray
+        `(M,)` sensitivities
+    beta : np.ndarray
+        `(M,)` specificities
+    R : np.ndarray
+        `(t, K)` beliefs
+    value : float
+        (ELBO + log prior)/N + information − λ|W|²
+    """
 
     coef: np.ndarray  # `(K, d)`
     intercept: np.ndarray  # `(K,)`
@@ -430,7 +810,20 @@ def mf_value(
     panel: Panel,
     s: Settings,
 ) -> float:
-    "Penalised ELBO of a state, per answer."
+    """Penalised ELBO of a state, per answer.
+
+    Parameters
+    ----------
+    state : MFState
+    X : np.ndarray
+        `(t, d)` rows of the panel
+    panel : Panel
+    s : Settings
+
+    Returns
+    -------
+    float
+    """
     logP, P = probs(logits(X, state.coef, state.intercept))
     bound = elbo(state.R, logP, panel, state.alpha, state.beta)
     v = (bound + log_prior(state.alpha, state.beta, s.prior)) / panel.total
@@ -443,7 +836,21 @@ def more_trust(
     trust: float,  # error rates are divided by it
     low: float,  # smallest accuracy
 ) -> np.ndarray:
-    "Accuracies further from a coin: the smaller of right and wrong divided by `trust`."
+    """Accuracies further from a coin: the smaller of right and wrong divided by `trust`.
+
+    Parameters
+    ----------
+    acc : np.ndarray
+        `(M,)` accuracies
+    trust : float
+        error rates are divided by it
+    low : float
+        smallest accuracy
+
+    Returns
+    -------
+    np.ndarray
+    """
     firm = np.where(acc >= 0.5, 1 - (1 - acc) / trust, acc / trust)
     return firm.clip(max(low, 1 - TOP), TOP)
 
@@ -455,7 +862,23 @@ def mf_init(
     fit: ExpertFit,  # where to begin: a fit of the bound
     trust: float = 3.0,  # error rates of the experts are divided by it
 ) -> MFState:
-    "Begin at the paper's solution, with more trust in the experts."
+    """Begin at the paper's solution, with more trust in the experts.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(t, d)` rows of the panel
+    panel : Panel
+    s : Settings
+    fit : ExpertFit
+        where to begin: a fit of the bound
+    trust : float, default=3.0
+        error rates of the experts are divided by it
+
+    Returns
+    -------
+    MFState
+    """
     alpha, beta = (more_trust(a, trust, s.low) for a in (fit.alpha, fit.beta))
     state = MFState(fit.coef, fit.intercept, alpha, beta, fit.R.copy(), 0.0)
     return state._replace(value=mf_value(state, X, panel, s))
@@ -470,7 +893,26 @@ def mf_step(
     sweeps: int = 5,  # E-sweeps
     steps: int = 20,  # L-BFGS iterations
 ) -> MFState:
-    "One round: beliefs, accuracies, model."
+    """One round: beliefs, accuracies, model.
+
+    Parameters
+    ----------
+    state : MFState
+    X : np.ndarray
+        `(t, d)` rows of the panel
+    panel : Panel
+    s : Settings
+    nb : tuple
+        of `neighbours_of`
+    sweeps : int, default=5
+        E-sweeps
+    steps : int, default=20
+        L-BFGS iterations
+
+    Returns
+    -------
+    MFState
+    """
     logP, R = probs(logits(X, state.coef, state.intercept))[0], state.R.copy()
     a, order = pair_weight(panel, state.alpha, state.beta)[0], np.arange(len(R))
     for _ in range(sweeps):
@@ -493,7 +935,21 @@ def fit_marginal(
     s: Settings,
     fit: ExpertFit,  # start
 ) -> ExpertFit:
-    "Mean-field EM from one fit of the bound."
+    """Mean-field EM from one fit of the bound.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(t, d)` rows of the panel
+    panel : Panel
+    s : Settings
+    fit : ExpertFit
+        start
+
+    Returns
+    -------
+    ExpertFit
+    """
     nb, state = neighbours_of(panel), mf_init(X, panel, s, fit)
     values, gain = [state.value], np.inf
     while gain > 0.1 * s.tol and len(values) <= s.max_iter:
@@ -508,7 +964,21 @@ def distinct_fits(
     k: int = 5,  # how many
     gap: float = 1e-4,  # fits whose objectives differ by less count as one
 ) -> list:
-    "The best `k` fits with different objectives."
+    """The best `k` fits with different objectives.
+
+    Parameters
+    ----------
+    fits : list
+        of `ExpertFit`, best first
+    k : int, default=5
+        how many
+    gap : float, default=0.0001
+        fits whose objectives differ by less count as one
+
+    Returns
+    -------
+    list
+    """
     out = []
     for f in fits:
         if len(out) < k and all(abs(f.value - g.value) > gap for g in out):
@@ -522,7 +992,23 @@ def accuracy_se(
     alpha: np.ndarray,  # `(M,)` sensitivities
     beta: np.ndarray,  # `(M,)` specificities
 ) -> tuple:  # standard errors, `(M,)` each; nan where nothing was said
-    "Standard errors of sensitivity and specificity from the scores of the answers."
+    """Standard errors of sensitivity and specificity from the scores of the answers.
+
+    Parameters
+    ----------
+    gamma : np.ndarray
+        `(p,)` beliefs about pairs
+    panel : Panel
+    alpha : np.ndarray
+        `(M,)` sensitivities
+    beta : np.ndarray
+        `(M,)` specificities
+
+    Returns
+    -------
+    tuple
+        standard errors, `(M,)` each; nan where nothing was said
+    """
 
     def one(g, right, wrong, acc):
         info = (right.T @ g**2) * (1 - acc) ** 2 + (wrong.T @ g**2) * acc**2
@@ -537,7 +1023,22 @@ def accuracy_interval(
     level: float = 0.95,  # mass inside
     prior: tuple = (1.0, 1.0),  # Beta prior
 ) -> np.ndarray:  # `(M, 2, 2)`: [sensitivity, specificity] × [lower, upper]
-    "Posterior intervals of the accuracies, given the beliefs about the pairs."
+    """Posterior intervals of the accuracies, given the beliefs about the pairs.
+
+    Parameters
+    ----------
+    counts : np.ndarray
+        `(M, 2, 2)` of `answer_counts`
+    level : float, default=0.95
+        mass inside
+    prior : tuple, default=(1.0, 1.0)
+        Beta prior
+
+    Returns
+    -------
+    np.ndarray
+        `(M, 2, 2)`: [sensitivity, specificity] × [lower, upper]
+    """
     a, b = counts[..., 0] + prior[0], counts[..., 1] + prior[1]
     ends = (1 - level) / 2, (1 + level) / 2
     return np.stack([beta_dist.ppf(q, a, b) for q in ends], axis=-1)
@@ -549,7 +1050,23 @@ def pair_posterior(
     alpha: np.ndarray,  # `(M,)` sensitivities
     beta: np.ndarray,  # `(M,)` specificities
 ) -> np.ndarray:  # `(p,)`
-    "Chance that the ends agree, after the answers about that pair."
+    """Chance that the ends agree, after the answers about that pair.
+
+    Parameters
+    ----------
+    gamma : np.ndarray
+        `(p,)` chance of agreement from the features
+    panel : Panel
+    alpha : np.ndarray
+        `(M,)` sensitivities
+    beta : np.ndarray
+        `(M,)` specificities
+
+    Returns
+    -------
+    np.ndarray
+        `(p,)`
+    """
     prior = logit(np.clip(gamma, 1e-12, 1 - 1e-12))
     return expit(prior + pair_weight(panel, alpha, beta)[0])
 
@@ -559,7 +1076,21 @@ def answer_suspicion(
     panel: Panel,
     c: Constraints,  # the answers, in row numbers
 ) -> np.ndarray:  # `(n_answers,)`; 0 for a don't-know
-    "Chance that each answer is wrong."
+    """Chance that each answer is wrong.
+
+    Parameters
+    ----------
+    gamma : np.ndarray
+        `(p,)` belief about each pair, after the answers
+    panel : Panel
+    c : Constraints
+        the answers, in row numbers
+
+    Returns
+    -------
+    np.ndarray
+        `(n_answers,)`; 0 for a don't-know
+    """
     wrong = np.zeros(len(c.value))
     said = c.value != 0
     if not said.any():
@@ -576,7 +1107,20 @@ def labeling_counts(
     P: np.ndarray,  # `(n, K)` cluster probabilities
     labels,  # `(n,)` one partial labeling
 ) -> np.ndarray:  # `(2, 2)`: [sensitivity, specificity] × [right, wrong]
-    "`answer_counts` of all pairs of a partial labeling, without the pairs."
+    """`answer_counts` of all pairs of a partial labeling, without the pairs.
+
+    Parameters
+    ----------
+    P : np.ndarray
+        `(n, K)` cluster probabilities
+    labels
+        `(n,)` one partial labeling
+
+    Returns
+    -------
+    np.ndarray
+        `(2, 2)`: [sensitivity, specificity] × [right, wrong]
+    """
     rows, code = labelled_rows(labels, len(P), "labels")
     Q, t = P[rows], len(rows)
     if t < 2:
@@ -601,6 +1145,74 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
     (mean ARI of eight sets .18 before, .66 now); a k-means start; accuracies that follow
     the weights. `as_published()` has none of these.
 
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        number of clusters K
+    objective : str, default='paper'
+        the bound (8); "marginal": mean-field EM on (4)
+    lam : float, default=0.001
+        λ, penalty on the squared `coef_`, per answer, at least 0
+    n_init : int, default=20
+        starts; the best objective is kept
+    init : str, default='mixed'
+        first start k-means, others "random" (as printed); "k-means"
+    solver : str, default='profile'
+        accuracies follow the weights; "alternate": as printed
+    n_refine : int, default=5
+        "marginal": how many optima of the bound go through EM
+    prior : tuple, default=None
+        Beta `(a, b)` on accuracies, both at least 1; None: flat
+    min_accuracy : float, default=0.5
+        floor of accuracies; 0 admits adversaries
+    mi_weight : default='auto'
+        of the mutual information; "auto": .1, or 1 if all say "same"
+    scale : bool, default=True
+        standardise the columns inside; `coef_` is in units of `X`
+    max_iter : int, default=200
+        L-BFGS iterations, or rounds of EM
+    tol : float, default=1e-05
+        gradient, or gain of a round, at which to stop
+    n_jobs : int, default=None
+        threads for the starts
+    random_state : default=None
+        seed of the starts
+
+    Attributes
+    ----------
+    labels_ : np.ndarray
+        `(n,)` cluster of each row
+    n_clusters_ : int
+        clusters that have rows
+    posterior_ : np.ndarray
+        `(n, n_clusters_)` chance of each cluster
+    experts_ : np.ndarray
+        `(M,)` names of the experts
+    sensitivity_ : np.ndarray
+        `(M,)` chance of "same" about a pair that belongs together
+    specificity_ : np.ndarray
+        `(M,)` chance of "different" about a pair that does not
+    expert_weights_ : np.ndarray
+        `(M,)` ω, log-odds of sensitivity plus of specificity
+    sensitivity_se_ : np.ndarray
+        `(M,)` standard errors of `sensitivity_`
+    specificity_se_ : np.ndarray
+        `(M,)` standard errors of `specificity_`
+    answer_counts_ : np.ndarray
+        `(M, 2, 2)` expected right and wrong answers
+    suspicion_ : np.ndarray
+        `(n_answers,)` chance that each answer is wrong
+    suspects_ : np.ndarray
+        positions of answers more likely wrong than right, worst first
+    suspect_experts_ : np.ndarray
+        number of the expert behind each of `suspects_`
+    objective_history_ : list
+        cost per answer, minus (8) or minus the ELBO; never rises
+    n_iter_ : int
+        length of `objective_history_`
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb import ExpertClustering
     >>> X = np.array([[0.0], [0.1], [1.0], [1.1]])
@@ -692,7 +1304,15 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        "Cluster `X` and judge the experts; with no answers, mutual information."
+        """Cluster `X` and judge the experts; with no answers, mutual information.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        """
         X, c = self._validate_fit(X, constraints, sample_id)
         K, s = self._check_n_clusters(len(X)), self._settings(c)
         mean, sd = column_scale(X, self.scale)
@@ -720,7 +1340,12 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         return self
 
     def accuracy_intervals(self, level=0.95):
-        "Posterior intervals `(M, 2, 2)`: sensitivity and specificity, lower and upper."
+        """Posterior intervals `(M, 2, 2)`: sensitivity and specificity, lower and upper.
+
+        Parameters
+        ----------
+        level : default=0.95
+        """
         check_is_fitted(self)
         prior = (1.0, 1.0) if self.prior is None else self.prior
         return accuracy_interval(self.answer_counts_, level, prior)
@@ -809,7 +1434,24 @@ def experts_demo(
     n_init: int = 4,
     random_state: int = 0,
 ):
-    "Recovered and true accuracies; k-means, majority vote and weights compared."
+    """Recovered and true accuracies; k-means, majority vote and weights compared.
+
+    Parameters
+    ----------
+    a1 : float, default=0.95
+    a2 : float, default=0.75
+    a3 : float, default=0.55
+        accuracies of the three experts
+    overlap : float, default=1.0
+        share of the pairs that each expert answers
+    answers : int, default=200
+        pairs in all
+    spread : float, default=1.2
+        how much the clusters overlap
+    objective : str, default='marginal'
+    n_init : int, default=4
+    random_state : int, default=0
+    """
     import matplotlib.pyplot as plt
     from sklearn.cluster import KMeans
     from sklearn.metrics import normalized_mutual_info_score as nmi

@@ -33,7 +33,19 @@ def read_text(
     path,  # a text file, perhaps gzip-compressed
     encoding: str = None,  # when it is neither UTF-8 nor marked
 ) -> str:
-    "The text of a file; errors name the file and what to do."
+    """The text of a file; errors name the file and what to do.
+
+    Parameters
+    ----------
+    path
+        a text file, perhaps gzip-compressed
+    encoding : str, default=None
+        when it is neither UTF-8 nor marked
+
+    Returns
+    -------
+    str
+    """
     path = Path(path)
     try:
         raw = path.read_bytes()
@@ -65,7 +77,19 @@ def read_text(
 
 # %% ../nbs/01e_files.ipynb #bae70d67
 class TextTable(NamedTuple):
-    "A table as text."
+    """A table as text.
+
+    Attributes
+    ----------
+    name : str
+        name of the file
+    columns : dict
+        column → list of cells
+    meta : dict | None
+        what our own files say in their first line
+    first_line : int
+        line of the first row of cells
+    """
 
     name: str  # name of the file
     columns: dict  # column → list of cells
@@ -81,7 +105,20 @@ def read_rows_of(
     sep: str = None,  # column separator; found in the header when not given
     encoding: str = None,
 ) -> TextTable:
-    "Read a separated table; every cell stays text."
+    """Read a separated table; every cell stays text.
+
+    Parameters
+    ----------
+    path
+        a text file with a header line
+    sep : str, default=None
+        column separator; found in the header when not given
+    encoding : str, default=None
+
+    Returns
+    -------
+    TextTable
+    """
     name = Path(path).name
     text = read_text(path, encoding)
     meta, skipped = None, 0
@@ -124,7 +161,19 @@ def whole_numbers(
     cells,  # a column of text
     keep_text: bool = False,
 ) -> list:  # whole numbers if every cell is one as Python writes it, else text
-    "Numbers from text; `007` stays text, since it is not the number 7."
+    """Numbers from text; `007` stays text, since it is not the number 7.
+
+    Parameters
+    ----------
+    cells
+        a column of text
+    keep_text : bool, default=False
+
+    Returns
+    -------
+    list
+        whole numbers if every cell is one as Python writes it, else text
+    """
     if keep_text or not all(_is_whole(v) for v in cells):
         return list(cells)
     return [int(v) for v in cells]
@@ -136,7 +185,14 @@ def _is_whole(cell):
 
 
 def floats(cells, what, name):
-    "Numbers from text, or which cell is none."
+    """Numbers from text, or which cell is none.
+
+    Parameters
+    ----------
+    cells
+    what
+    name
+    """
     out = []
     for i, v in enumerate(cells):
         try:
@@ -153,7 +209,18 @@ def write_text(
     inputs=(),  # files that were read: none of them may be replaced
     encoding: str = "utf-8",
 ):
-    "Write a file in one step, or leave everything as it was; returns the path."
+    """Write a file in one step, or leave everything as it was; returns the path.
+
+    Parameters
+    ----------
+    path
+        where to; "-" is the standard output
+    text
+        what: text or bytes
+    inputs : default=()
+        files that were read: none of them may be replaced
+    encoding : str, default='utf-8'
+    """
     raw = text if isinstance(text, bytes) else text.encode(encoding)
     if str(path) == "-":
         sys.stdout.buffer.write(raw)
@@ -205,7 +272,21 @@ def write_rows(
     meta: dict = None,  # a first line with what the table cannot say
     **how,  # as in `write_text`
 ):
-    "Write a comma-separated file in one step; returns the path."
+    """Write a comma-separated file in one step; returns the path.
+
+    Parameters
+    ----------
+    path
+        where to
+    head
+        names of the columns
+    rows
+        tuples
+    meta : dict, default=None
+        a first line with what the table cannot say
+    **how
+        as in `write_text`
+    """
     out = io.StringIO()
     if meta is not None:
         out.write("# " + json.dumps(meta) + "\n")
@@ -221,7 +302,18 @@ def write_rows(
 def read_lines(
     path,  # a file of JSON lines
 ) -> list:  # of (line number, object)
-    "Objects of a JSON-lines file."
+    """Objects of a JSON-lines file.
+
+    Parameters
+    ----------
+    path
+        a file of JSON lines
+
+    Returns
+    -------
+    list
+        of (line number, object)
+    """
     lines, out, name = read_text(path).split("\n"), [], Path(path).name
     for i, line in enumerate(lines):
         try:
@@ -245,7 +337,18 @@ def read_lines(
 def standing_events(
     path,  # a log
 ) -> tuple:  # its header or None, and the answers that stand, as (line, event)
-    "Answers of a log that were not taken back."
+    """Answers of a log that were not taken back.
+
+    Parameters
+    ----------
+    path
+        a log
+
+    Returns
+    -------
+    tuple
+        its header or None, and the answers that stand, as (line, event)
+    """
     header, standing, name = None, [], Path(path).name
     for number, e in read_lines(path):
         if "csc_nb" in e and header is None and not standing:
@@ -281,7 +384,22 @@ def read_log(
     columns,  # names of the columns that name rows, e.g. ("a", "b")
     answer: str,  # name of the column of answers
 ) -> tuple:  # header or None, and one dict per answer
-    "Answers of a log as rows of a table."
+    """Answers of a log as rows of a table.
+
+    Parameters
+    ----------
+    path
+        JSON lines, ours or a journal
+    columns
+        names of the columns that name rows, e.g. ("a", "b")
+    answer : str
+        name of the column of answers
+
+    Returns
+    -------
+    tuple
+        header or None, and one dict per answer
+    """
     header, said = standing_events(path)
     rows, k, name = [], len(columns), Path(path).name
     for number, e in said:

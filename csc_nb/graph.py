@@ -23,7 +23,22 @@ def edge_ends(
     a,  # `(m,)` first ends, or `(m, 2)` edges
     b=None,  # `(m,)` second ends, when `a` holds only the first ones
 ) -> tuple:  # two int64 arrays of length m
-    "Both ends of every edge, checked to lie in `0..n-1`."
+    """Both ends of every edge, checked to lie in `0..n-1`.
+
+    Parameters
+    ----------
+    n : int
+        number of nodes
+    a
+        `(m,)` first ends, or `(m, 2)` edges
+    b : default=None
+        `(m,)` second ends, when `a` holds only the first ones
+
+    Returns
+    -------
+    tuple
+        two int64 arrays of length m
+    """
     if b is None:
         e = np.asarray(a)
         if e.size and (e.ndim != 2 or e.shape[1] != 2):
@@ -101,7 +116,13 @@ def _labels(parent):
 
 # %% ../nbs/02_graph.ipynb #3e3382ab
 class UnionFind:
-    "Components that grow while edges arrive."
+    """Components that grow while edges arrive.
+
+    Parameters
+    ----------
+    n : int
+        number of nodes
+    """
 
     def __init__(
         self,
@@ -114,28 +135,72 @@ class UnionFind:
         )
 
     def find(self, i: int) -> int:
-        "The node that stands for the component of `i`."
+        """The node that stands for the component of `i`.
+
+        Parameters
+        ----------
+        i : int
+
+        Returns
+        -------
+        int
+        """
         return int(_find(self.parent, i))
 
     def union(self, i: int, j: int) -> bool:
-        "Join two components; False when they already were one."
+        """Join two components; False when they already were one.
+
+        Parameters
+        ----------
+        i : int
+        j : int
+
+        Returns
+        -------
+        bool
+        """
         joined = bool(_union(self.parent, self.size_of_root, i, j))
         self.n_components -= joined
         return joined
 
     def union_many(self, a, b=None):
-        "Join both ends of every edge."
+        """Join both ends of every edge.
+
+        Parameters
+        ----------
+        a
+        b : default=None
+        """
         self.n_components -= int(
             _union_all(self.parent, self.size_of_root, *edge_ends(len(self.parent), a, b))
         )
         return self
 
     def same(self, i: int, j: int) -> bool:
-        "Are `i` and `j` in one component?"
+        """Are `i` and `j` in one component?
+
+        Parameters
+        ----------
+        i : int
+        j : int
+
+        Returns
+        -------
+        bool
+        """
         return self.find(i) == self.find(j)
 
     def size(self, i: int) -> int:
-        "Number of nodes in the component of `i`."
+        """Number of nodes in the component of `i`.
+
+        Parameters
+        ----------
+        i : int
+
+        Returns
+        -------
+        int
+        """
         return int(self.size_of_root[self.find(i)])
 
     def labels(self) -> np.ndarray:
@@ -148,7 +213,22 @@ def connected(
     a,  # first ends, or `(m, 2)` edges
     b=None,  # second ends
 ) -> np.ndarray:  # `(n,)` component of every node, 0..C-1 in order of first appearance
-    "Connected components, all edges at once (SciPy)."
+    """Connected components, all edges at once (SciPy).
+
+    Parameters
+    ----------
+    n : int
+        number of nodes
+    a
+        first ends, or `(m, 2)` edges
+    b : default=None
+        second ends
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` component of every node, 0..C-1 in order of first appearance
+    """
     a, b = edge_ends(n, a, b)
     if n == 0:
         return np.empty(0, np.int64)
@@ -161,7 +241,22 @@ def ml_components(
     a,  # first ends of the must-links, or `(m, 2)` must-links
     b=None,  # second ends
 ) -> np.ndarray:  # `(n,)` component of every point, 0..C-1 in order of first appearance
-    "Groups that the must-links put together: the must-link closure."
+    """Groups that the must-links put together: the must-link closure.
+
+    Parameters
+    ----------
+    n : int
+        number of points
+    a
+        first ends of the must-links, or `(m, 2)` must-links
+    b : default=None
+        second ends
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` component of every point, 0..C-1 in order of first appearance
+    """
     return connected(n, a, b)
 
 # %% ../nbs/02_graph.ipynb #30dd4e27
@@ -171,7 +266,21 @@ def component_cannot(
 ) -> (
     tuple
 ):  # `(p, 2)` separated components u<v, sorted; `(p,)` number of cannot-links behind each
-    "Cannot-links between components; those inside a component are left out."
+    """Cannot-links between components; those inside a component are left out.
+
+    Parameters
+    ----------
+    label : np.ndarray
+        component of every point
+    cannot
+        `(m, 2)` cannot-links between points
+
+    Returns
+    -------
+    tuple
+        `(p, 2)` separated components u<v, sorted; `(p,)` number of cannot-links behind
+        each
+    """
     a, b = edge_ends(len(label), cannot)
     u, v = np.minimum(label[a], label[b]), np.maximum(label[a], label[b])
     C = int(label.max(initial=0)) + 1
@@ -180,7 +289,22 @@ def component_cannot(
 
 # %% ../nbs/02_graph.ipynb #1e10c304
 class Closure(NamedTuple):
-    "All that a set of must- and cannot-links implies, without listing pairs."
+    """All that a set of must- and cannot-links implies, without listing pairs.
+
+    Attributes
+    ----------
+    label : np.ndarray
+        `(n,)` must-link component of every point
+    cannot : np.ndarray
+        `(p, 2)` separated components, u<v, sorted
+    n_must : int
+        implied pairs "same"
+    n_cannot : int
+        implied pairs "different"
+    inside : np.ndarray
+        indices of the cannot-links that contradict the must-links; they imply nothing
+        here
+    """
 
     label: np.ndarray  # `(n,)` must-link component of every point
     cannot: np.ndarray  # `(p, 2)` separated components, u<v, sorted
@@ -196,7 +320,22 @@ def closure(
     must,  # `(m, 2)` must-links
     cannot=(),  # `(m', 2)` cannot-links
 ) -> Closure:  # components, separated components, counts
-    "Closure of the answers under the rules (2); must-links win over a cannot-link that contradicts them."
+    """Closure of the answers under the rules (2); must-links win over a cannot-link that contradicts them.
+
+    Parameters
+    ----------
+    n : int
+        number of points
+    must
+        `(m, 2)` must-links
+    cannot : default=()
+        `(m', 2)` cannot-links
+
+    Returns
+    -------
+    Closure
+        components, separated components, counts
+    """
     label = ml_components(n, must)
     a, b = edge_ends(n, cannot)
     pairs, _ = component_cannot(label, np.column_stack([a, b]))
@@ -216,7 +355,22 @@ def implied(
     i,  # point, or array of points
     j,  # point, or array of points
 ) -> np.ndarray:  # +1 same, -1 different, 0 nothing follows
-    "What the answers imply about the pairs (i, j)."
+    """What the answers imply about the pairs (i, j).
+
+    Parameters
+    ----------
+    cl : Closure
+        from `closure`
+    i
+        point, or array of points
+    j
+        point, or array of points
+
+    Returns
+    -------
+    np.ndarray
+        +1 same, -1 different, 0 nothing follows
+    """
     C = int(cl.label.max(initial=0)) + 1
     u, v = cl.label[i], cl.label[j]
     known = np.append(cl.cannot[:, 0] * C + cl.cannot[:, 1], np.iinfo(np.int64).max)
@@ -228,7 +382,18 @@ def implied(
 def iter_closure(
     cl: Closure,  # from `closure`
 ):  # yields `(pairs, value)`: an `(m, 2)` array i<j and +1 or -1
-    "Implied pairs, one component or one pair of separated components at a time."
+    """Implied pairs, one component or one pair of separated components at a time.
+
+    Parameters
+    ----------
+    cl : Closure
+        from `closure`
+
+    Returns
+    -------
+    result
+        yields `(pairs, value)`: an `(m, 2)` array i<j and +1 or -1
+    """
     order = np.argsort(cl.label, kind="stable")
     start = np.append(0, np.cumsum(np.bincount(cl.label)))
     for u in np.flatnonzero(np.diff(start) > 1):
@@ -246,7 +411,20 @@ def closure_pairs(
     cl: Closure,  # from `closure`
     max_pairs: int = 10_000_000,  # refuse to write out more than this
 ) -> tuple:  # `(m, 2)` must-links and `(m', 2)` cannot-links, every one with i<j
-    "All implied pairs as two arrays."
+    """All implied pairs as two arrays.
+
+    Parameters
+    ----------
+    cl : Closure
+        from `closure`
+    max_pairs : int, default=10000000
+        refuse to write out more than this
+
+    Returns
+    -------
+    tuple
+        `(m, 2)` must-links and `(m', 2)` cannot-links, every one with i<j
+    """
     total = cl.n_must + cl.n_cannot
     if total > max_pairs:
         raise ValueError(
@@ -288,7 +466,22 @@ def csr_adjacency(
     a,  # first ends, or `(m, 2)` edges
     b=None,  # second ends
 ) -> tuple:  # `indptr (n+1,)`, `nbr` neighbours, `edge` number of the edge that leads there
-    "Neighbours of every node in compressed rows; an edge (i, i) is listed once."
+    """Neighbours of every node in compressed rows; an edge (i, i) is listed once.
+
+    Parameters
+    ----------
+    n : int
+        number of nodes
+    a
+        first ends, or `(m, 2)` edges
+    b : default=None
+        second ends
+
+    Returns
+    -------
+    tuple
+        `indptr (n+1,)`, `nbr` neighbours, `edge` number of the edge that leads there
+    """
     return _csr(n, *edge_ends(n, a, b))
 
 # %% ../nbs/02_graph.ipynb #1c270391
@@ -323,7 +516,25 @@ def shortest_chain(
 ) -> (
     list
 ):  # points from i to j, neighbours joined by a must-link; empty when nothing joins them
-    "A shortest chain of must-links from `i` to `j` (breadth-first search)."
+    """A shortest chain of must-links from `i` to `j` (breadth-first search).
+
+    Parameters
+    ----------
+    n : int
+        number of points
+    must
+        `(m, 2)` must-links
+    i : int
+        first point
+    j : int
+        last point
+
+    Returns
+    -------
+    list
+        points from i to j, neighbours joined by a must-link; empty when nothing joins
+        them
+    """
     edge_ends(n, [i], [j])
     indptr, nbr, _ = csr_adjacency(n, must)
     return _bfs_chain(indptr, nbr, i, j).tolist()
@@ -334,13 +545,40 @@ def shortest_chains(
     must,  # `(m, 2)` must-links
     ends,  # `(k, 2)` first and last point of each chain
 ) -> list:  # of lists of points
-    "A shortest chain for each of several pairs of ends; the neighbours are indexed once."
+    """A shortest chain for each of several pairs of ends; the neighbours are indexed once.
+
+    Parameters
+    ----------
+    n : int
+        number of points
+    must
+        `(m, 2)` must-links
+    ends
+        `(k, 2)` first and last point of each chain
+
+    Returns
+    -------
+    list
+        of lists of points
+    """
     indptr, nbr, _ = csr_adjacency(n, must)
     return [_bfs_chain(indptr, nbr, int(i), int(j)).tolist() for i, j in ends]
 
 # %% ../nbs/02_graph.ipynb #48eb03fb
 class Contradictions(NamedTuple):
-    "Cannot-links inside a must-link component, with evidence."
+    """Cannot-links inside a must-link component, with evidence.
+
+    Attributes
+    ----------
+    index : np.ndarray
+        positions of the offenders in `cannot`
+    count : int
+        how many
+    chains : list
+        for the first offenders: the shortest chain of must-links that joins the ends
+    label : np.ndarray
+        `(n,)` must-link component of every point
+    """
 
     index: np.ndarray  # positions of the offenders in `cannot`
     count: int  # how many
@@ -354,7 +592,24 @@ def contradictions(
     cannot,  # `(m', 2)` cannot-links
     n_chains: int = 1,  # for how many offenders to search a chain
 ) -> Contradictions:  # which cannot-links, how many, and why
-    "Find cannot-links that the must-links contradict (Prop. 1 of paper 002)."
+    """Find cannot-links that the must-links contradict (Prop. 1 of paper 002).
+
+    Parameters
+    ----------
+    n : int
+        number of points
+    must
+        `(m, 2)` must-links
+    cannot
+        `(m', 2)` cannot-links
+    n_chains : int, default=1
+        for how many offenders to search a chain
+
+    Returns
+    -------
+    Contradictions
+        which cannot-links, how many, and why
+    """
     label = ml_components(n, must)
     a, b = edge_ends(n, cannot)
     index = np.flatnonzero(label[a] == label[b])
@@ -369,7 +624,20 @@ def explain_chain(
     chain,  # points, as from `shortest_chain`
     names=None,  # what to call the points; their numbers if None
 ) -> str:  # one sentence
-    "A contradiction in words: the cannot-link and the chain that joins its ends."
+    """A contradiction in words: the cannot-link and the chain that joins its ends.
+
+    Parameters
+    ----------
+    chain
+        points, as from `shortest_chain`
+    names : default=None
+        what to call the points; their numbers if None
+
+    Returns
+    -------
+    str
+        one sentence
+    """
     name = [str(p if names is None else names[p]) for p in chain]
     if len(chain) == 1:
         return f"{name[0]} ≠ {name[0]}: a point cannot differ from itself"
@@ -435,7 +703,22 @@ def blocks(
     a,  # first ends, or `(m, 2)` edges
     b=None,  # second ends
 ) -> np.ndarray:  # `(m,)` block of every edge, 0..B-1 in order of first appearance
-    "Biconnected blocks; a pair asked twice is a cycle of two edges, an edge (i, i) a block of its own."
+    """Biconnected blocks; a pair asked twice is a cycle of two edges, an edge (i, i) a block of its own.
+
+    Parameters
+    ----------
+    n : int
+        number of nodes
+    a
+        first ends, or `(m, 2)` edges
+    b : default=None
+        second ends
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` block of every edge, 0..B-1 in order of first appearance
+    """
     a, b = edge_ends(n, a, b)
     block = _blocks(*_csr(n, a, b), len(a))
     loop = np.flatnonzero(block < 0)
@@ -448,7 +731,22 @@ def bridges(
     a,  # first ends, or `(m, 2)` edges
     b=None,  # second ends
 ) -> np.ndarray:  # edge numbers
-    "Edges on no cycle: answers that no other answer can check."
+    """Edges on no cycle: answers that no other answer can check.
+
+    Parameters
+    ----------
+    n : int
+        number of nodes
+    a
+        first ends, or `(m, 2)` edges
+    b : default=None
+        second ends
+
+    Returns
+    -------
+    np.ndarray
+        edge numbers
+    """
     a, b = edge_ends(n, a, b)
     block = blocks(n, a, b)
     return np.flatnonzero((np.bincount(block, minlength=1)[block] == 1) & (a != b))
@@ -474,7 +772,22 @@ def greedy_colouring(
     a,  # first ends, or `(m, 2)` edges
     b=None,  # second ends
 ) -> np.ndarray:  # `(n,)` colour of every node, 0..k-1; nodes joined by an edge differ
-    "Greedy colouring, nodes by falling degree; edges (i, i) are ignored."
+    """Greedy colouring, nodes by falling degree; edges (i, i) are ignored.
+
+    Parameters
+    ----------
+    n : int
+        number of nodes
+    a
+        first ends, or `(m, 2)` edges
+    b : default=None
+        second ends
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` colour of every node, 0..k-1; nodes joined by an edge differ
+    """
     indptr, nbr, _ = csr_adjacency(n, a, b)
     return _colour(indptr, nbr, np.argsort(-np.diff(indptr), kind="stable"))
 
@@ -482,7 +795,18 @@ def greedy_colouring(
 def colour_classes(
     colour: np.ndarray,  # `(n,)` colour of every node
 ) -> list:  # one array of nodes per colour
-    "Nodes of each colour, in increasing order."
+    """Nodes of each colour, in increasing order.
+
+    Parameters
+    ----------
+    colour : np.ndarray
+        `(n,)` colour of every node
+
+    Returns
+    -------
+    list
+        one array of nodes per colour
+    """
     order = np.argsort(colour, kind="stable")
     return np.split(order, np.cumsum(np.bincount(colour))[:-1]) if len(colour) else []
 
@@ -492,7 +816,21 @@ def distinct_numbers(
     m: int,  # how many
     rng,  # numpy Generator
 ) -> np.ndarray:
-    "`m` different whole numbers below `total`, in random order, with O(m) memory."
+    """`m` different whole numbers below `total`, in random order, with O(m) memory.
+
+    Parameters
+    ----------
+    total : int
+        numbers lie below this
+    m : int
+        how many
+    rng
+        numpy Generator
+
+    Returns
+    -------
+    np.ndarray
+    """
     if 2 * m >= total:
         return rng.permutation(total)[:m]
     found = np.empty(0, np.int64)
@@ -506,7 +844,18 @@ def distinct_numbers(
 def unrank_pairs(
     t: np.ndarray,  # numbers of pairs
 ) -> tuple:  # i and j
-    "The pair i < j with t = j(j-1)/2 + i."
+    """The pair i < j with t = j(j-1)/2 + i.
+
+    Parameters
+    ----------
+    t : np.ndarray
+        numbers of pairs
+
+    Returns
+    -------
+    tuple
+        i and j
+    """
     j = ((1 + np.sqrt(1 + 8 * t.astype(float))) / 2).astype(np.int64)
     j -= j * (j - 1) // 2 > t
     j += j * (j + 1) // 2 <= t
@@ -514,7 +863,14 @@ def unrank_pairs(
 
 
 def pairs_inside(start, size, t):
-    "Pair number `t` among the pairs inside a cluster; positions in cluster order."
+    """Pair number `t` among the pairs inside a cluster; positions in cluster order.
+
+    Parameters
+    ----------
+    start
+    size
+    t
+    """
     ends = np.cumsum(size * (size - 1) // 2)
     k = np.searchsorted(ends, t, side="right")
     i, j = unrank_pairs(t - (ends[k] - size[k] * (size[k] - 1) // 2))
@@ -522,7 +878,14 @@ def pairs_inside(start, size, t):
 
 
 def pairs_across(start, size, t):
-    "Pair number `t` among the pairs of different clusters."
+    """Pair number `t` among the pairs of different clusters.
+
+    Parameters
+    ----------
+    start
+    size
+    t
+    """
     after = start[-1] + size[-1] - (start + size)
     ends = np.cumsum(size * after)
     k = np.searchsorted(ends, t, side="right")
@@ -531,7 +894,27 @@ def pairs_across(start, size, t):
 
 # %% ../nbs/02_graph.ipynb #9de2df06
 class Links(NamedTuple):
-    "Answers about pairs, and an index from each row to its answers."
+    """Answers about pairs, and an index from each row to its answers.
+
+    Attributes
+    ----------
+    n : int
+        number of rows
+    a : np.ndarray
+        `(m,)` first ends
+    b : np.ndarray
+        `(m,)` second ends
+    f : np.ndarray
+        `(m,)` weight as a must-link
+    s : np.ndarray
+        `(m,)` weight as a cannot-link
+    indptr : np.ndarray
+        `(n+1,)` where the answers of a row start
+    nbr : np.ndarray
+        `(2m,)` the other end
+    edge : np.ndarray
+        `(2m,)` number of the answer
+    """
 
     n: int  # number of rows
     a: np.ndarray  # `(m,)` first ends
@@ -550,7 +933,25 @@ def make_links(
     value=(),  # +1 same, -1 different, 0 don't know
     weight=None,  # weights, 1 if not given
 ) -> Links:
-    "Pairs as `Links`; answers of value 0 say nothing and are dropped."
+    """Pairs as `Links`; answers of value 0 say nothing and are dropped.
+
+    Parameters
+    ----------
+    n : int
+        number of rows
+    a : default=()
+        first ends
+    b : default=()
+        second ends
+    value : default=()
+        +1 same, -1 different, 0 don't know
+    weight : default=None
+        weights, 1 if not given
+
+    Returns
+    -------
+    Links
+    """
     a, b, value = (np.asarray(v, dtype=np.int64) for v in (a, b, value))
     weight = np.ones(len(a)) if weight is None else np.asarray(weight, dtype=float)
     keep = (value != 0) & (a != b)
@@ -560,7 +961,19 @@ def make_links(
 
 # %% ../nbs/02_graph.ipynb #bd97a649
 class PairTally(NamedTuple):
-    "Votes about distinct pairs."
+    """Votes about distinct pairs.
+
+    Attributes
+    ----------
+    a : np.ndarray
+        `(p,)` first row
+    b : np.ndarray
+        `(p,)` second row, larger than the first
+    yes : np.ndarray
+        `(p,)` weight of "same"; `(p, M)` sparse when kept by person
+    no : np.ndarray
+        the same for "different"
+    """
 
     a: np.ndarray  # `(p,)` first row
     b: np.ndarray  # `(p,)` second row, larger than the first
@@ -576,7 +989,28 @@ def tally_pairs(
     expert=None,  # `(m,)` who said it, 0..M-1: keep the votes of each apart
     n_experts: int = 0,  # M, when `expert` is given
 ) -> PairTally:  # pairs in increasing order; don't-knows are no votes
-    "Add up what was said about each pair."
+    """Add up what was said about each pair.
+
+    Parameters
+    ----------
+    a
+        `(m,)` first rows
+    b
+        `(m,)` second rows
+    value
+        `(m,)` +1 same, -1 different, 0 don't know
+    weight : default=None
+        `(m,)` weights, 1 if not given
+    expert : default=None
+        `(m,)` who said it, 0..M-1: keep the votes of each apart
+    n_experts : int, default=0
+        M, when `expert` is given
+
+    Returns
+    -------
+    PairTally
+        pairs in increasing order; don't-knows are no votes
+    """
     a, b, value = (np.asarray(v, dtype=np.int64) for v in (a, b, value))
     weight = np.ones(len(a)) if weight is None else np.asarray(weight, dtype=float)
     said = value != 0

@@ -15,7 +15,20 @@ def counted(
     n: int,  # how many
     what: str,  # of what, in the singular
 ) -> str:  # "3 pairs", "1 pair"
-    "A number and its noun."
+    """A number and its noun.
+
+    Parameters
+    ----------
+    n : int
+        how many
+    what : str
+        of what, in the singular
+
+    Returns
+    -------
+    str
+        "3 pairs", "1 pair"
+    """
     if n == 1 or what.endswith("s"):
         noun = what
     elif what.endswith("ry"):
@@ -36,7 +49,20 @@ def id_array(
     names,  # a list, an array, a column or an index
     what: str = "ids",  # what to call them in an error
 ) -> np.ndarray:  # int64 when all are whole numbers, else object
-    "Names of rows as one array."
+    """Names of rows as one array.
+
+    Parameters
+    ----------
+    names
+        a list, an array, a column or an index
+    what : str, default='ids'
+        what to call them in an error
+
+    Returns
+    -------
+    np.ndarray
+        int64 when all are whole numbers, else object
+    """
     if isinstance(names, str) or not hasattr(names, "__iter__"):
         raise ValueError(
             f"{what} must be a list with one entry for each row, got {names!r}."
@@ -67,7 +93,20 @@ def unique_ids(
     names,  # as in `id_array`
     what: str = "ids",  # what to call them in an error
 ) -> np.ndarray:  # each name once
-    "Names of rows, refused when one name is given twice."
+    """Names of rows, refused when one name is given twice.
+
+    Parameters
+    ----------
+    names
+        as in `id_array`
+    what : str, default='ids'
+        what to call them in an error
+
+    Returns
+    -------
+    np.ndarray
+        each name once
+    """
     array = id_array(names, what)
     seen, twice = set(), []
     for i, v in enumerate(array.tolist()):
@@ -87,7 +126,20 @@ def look_up(
     names,  # `(m,)` names asked for
     known,  # `(n,)` names of the rows
 ) -> np.ndarray:  # `(m,)` row of each, -1 where there is none
-    "Row of each name."
+    """Row of each name.
+
+    Parameters
+    ----------
+    names
+        `(m,)` names asked for
+    known
+        `(n,)` names of the rows
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` row of each, -1 where there is none
+    """
     where = {v: i for i, v in enumerate(known.tolist())}
     return np.array([where.get(v, -1) for v in names.tolist()], np.int64)
 
@@ -106,7 +158,24 @@ def unknown_ids(
     repair: str,  # a sentence
     kind: str = "unknown id",
 ) -> str:
-    "The sentence about names that are not in the table, with close ones."
+    """The sentence about names that are not in the table, with close ones.
+
+    Parameters
+    ----------
+    bad
+        names that nobody knows
+    known
+        `(n,)` names of the rows
+    what : str
+        e.g. "3 answers"
+    repair : str
+        a sentence
+    kind : str, default='unknown id'
+
+    Returns
+    -------
+    str
+    """
     bad = list(dict.fromkeys(bad))
     names = known.tolist()
     alike = not names or type(bad[0]) is type(names[0])
@@ -141,7 +210,28 @@ def match_rows(
     index=None,  # index of the data frame X
     what: str = "answers",  # what to call them in an error
 ) -> tuple:  # rows `(k,)`, -1 where unknown; and the names of the rows, or None
-    "Rows of X that the items mean."
+    """Rows of X that the items mean.
+
+    Parameters
+    ----------
+    items
+        `(k,)` names or row numbers, as in `id_array`
+    by : str | None
+        "row", "id", or None: whole numbers, undecided
+    n_samples : int | None, default=None
+        rows of X
+    sample_id : default=None
+        id of each row of X, given by the user
+    index : default=None
+        index of the data frame X
+    what : str, default='answers'
+        what to call them in an error
+
+    Returns
+    -------
+    tuple
+        rows `(k,)`, -1 where unknown; and the names of the rows, or None
+    """
     known = None
     if sample_id is not None:
         known = unique_ids(sample_id, "sample_id")

@@ -22,7 +22,13 @@ LIMIT = 2000  # characters shown of a cell
 
 
 def text_html(v, limit=LIMIT):
-    "Any value as inert, isolated text."
+    """Any value as inert, isolated text.
+
+    Parameters
+    ----------
+    v
+    limit : default=LIMIT
+    """
     s = str(v)
     more = (
         f'<span class="csc-more"> … {len(s):,} characters, the first {limit:,} shown</span>'
@@ -68,7 +74,16 @@ def image_html(v, folder=".", size=320):
 
 
 def series_html(v, lo=None, hi=None, w=320, h=120):
-    "A line through the numbers of a cell."
+    """A line through the numbers of a cell.
+
+    Parameters
+    ----------
+    v
+    lo : default=None
+    hi : default=None
+    w : default=320
+    h : default=120
+    """
     s = _series(v)
     if s is None:
         return '<span class="csc-missing">no series</span>'
@@ -84,7 +99,15 @@ def series_html(v, lo=None, hi=None, w=320, h=120):
 
 # %% ../nbs/30a_labelling_view.ipynb #139ef95a
 def cell_html(items, c, i, rows):
-    "Cell `c` of row `i`, seen beside `rows`."
+    """Cell `c` of row `i`, seen beside `rows`.
+
+    Parameters
+    ----------
+    items
+    c
+    i
+    rows
+    """
     v, kind = items.columns[c][i], items.kinds[c]
     if kind == "image":
         return image_html(v, items.folder)
@@ -105,7 +128,12 @@ def cell_html(items, c, i, rows):
 
 
 def drawn_html(out):
-    "What a `show` function returned, made inert."
+    """What a `show` function returned, made inert.
+
+    Parameters
+    ----------
+    out
+    """
     if hasattr(out, "savefig"):
         b = io.BytesIO()
         out.savefig(b, format="png", dpi=80)
@@ -124,7 +152,15 @@ def drawn_html(out):
 
 # %% ../nbs/30a_labelling_view.ipynb #0c6b0856
 def card_html(items, i, rows, name=""):
-    "Row `i` as a card, differences to the other `rows` marked."
+    """Row `i` as a card, differences to the other `rows` marked.
+
+    Parameters
+    ----------
+    items
+    i
+    rows
+    name : default=''
+    """
     head = f'<div class="csc-head">{html.escape(name)}{" · " if name else ""}{text_html(items.ids[i], 80)}</div>'
     if items.draw is not None:
         try:
@@ -147,7 +183,13 @@ def card_html(items, i, rows, name=""):
 
 
 def question_html(items, shown):
-    "All cards of a screen."
+    """All cards of a screen.
+
+    Parameters
+    ----------
+    items
+    shown
+    """
     names = ("A", "B", "C") if len(shown) == 3 else ("", "")
     return f'<div class="csc-cards">{"".join(card_html(items, i, shown, n) for i, n in zip(shown, names))}</div>'
 
@@ -223,7 +265,12 @@ export default { render };
 
 # %% ../nbs/30a_labelling_view.ipynb #d2fced8b
 def key_catcher(**traits):
-    "A widget that listens for keys, or `None` without anywidget."
+    """A widget that listens for keys, or `None` without anywidget.
+
+    Parameters
+    ----------
+    **traits
+    """
     try:
         import anywidget, traitlets
     except ImportError:
@@ -245,7 +292,21 @@ def key_catcher(**traits):
 
 # %% ../nbs/30a_labelling_view.ipynb #fc3c8f63
 def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90) -> bytes:
-    "Scatter of the clusters so far as PNG, the rows in question ringed."
+    """Scatter of the clusters so far as PNG, the rows in question ringed.
+
+    Parameters
+    ----------
+    X
+    labels
+    rows : default=()
+    plane : default=None
+    size : default=(4.6, 3.2)
+    dpi : default=90
+
+    Returns
+    -------
+    bytes
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -271,7 +332,13 @@ def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90) -> byte
 
 
 def steady(labels, before):
-    "Rename clusters so that each keeps the number of the old one it shares most rows with: colours stay calm."
+    """Rename clusters so that each keeps the number of the old one it shares most rows with: colours stay calm.
+
+    Parameters
+    ----------
+    labels
+    before
+    """
     if before is None or len(before) != len(labels):
         return labels
     pairs, counts = np.unique(np.c_[labels, before], axis=0, return_counts=True)
@@ -293,7 +360,15 @@ def steady(labels, before):
 
 # %% ../nbs/30a_labelling_view.ipynb #a987daf8
 def members_html(session, labels, n=4, top=8):
-    "Each cluster: colour, size, and a few members, those near its middle first."
+    """Each cluster: colour, size, and a few members, those near its middle first.
+
+    Parameters
+    ----------
+    session
+    labels
+    n : default=4
+    top : default=8
+    """
     items, X, out = session.items, session.learner._X, []
     kinds = (
         [c for c in items.show if items.kinds[c] in ("image", "series", "text")]
@@ -761,7 +836,17 @@ class AskView(_Looking):
 
 # %% ../nbs/30a_labelling_view.ipynb #5aedf1eb
 def read_csv(path) -> dict:  # name → cells, as text
-    "A CSV file with a header line; `;` and tabs are recognised."
+    """A CSV file with a header line; `;` and tabs are recognised.
+
+    Parameters
+    ----------
+    path
+        name → cells, as text
+
+    Returns
+    -------
+    dict
+    """
     csv.field_size_limit(2**31 - 1)
     with open(path, newline="", encoding="utf-8-sig") as f:
         first = f.readline()
@@ -796,7 +881,24 @@ def make_session(
     seed=0,
     wait=0.0,
 ):
-    "A session for a CSV file, from plain settings."
+    """A session for a CSV file, from plain settings.
+
+    Parameters
+    ----------
+    table
+    id : default=None
+    show : default=None
+    learner : default='ncobras'
+    n_clusters : default=None
+    questions : default=None
+    triplets : default=False
+    log : default=None
+    annotator : default=''
+    out : default=None
+    goal : default=None
+    seed : default=0
+    wait : default=0.0
+    """
     import inspect
     from csc_nb.estimators import methods
     from csc_nb.labelling import AskPairs, AskTriplets
@@ -840,7 +942,12 @@ def make_session(
 
 # %% ../nbs/30a_labelling_view.ipynb #27194e74
 def web_page(settings):
-    "The page: a session for the settings in a JSON file, or what is wrong, in words."
+    """The page: a session for the settings in a JSON file, or what is wrong, in words.
+
+    Parameters
+    ----------
+    settings
+    """
     s = json.loads(Path(settings).read_text(encoding="utf-8"))
     try:
         display(make_session(**s, wait=10.0))
@@ -864,7 +971,17 @@ def write_site(
     port: int,
     token: str,
 ):
-    "The notebook and the configuration that Voilà needs."
+    """The notebook and the configuration that Voilà needs.
+
+    Parameters
+    ----------
+    folder
+        readable by its owner only
+    settings : dict
+        of `make_session`
+    port : int
+    token : str
+    """
     import nbformat
 
     folder = Path(folder)
@@ -916,7 +1033,13 @@ def write_site(
 
 # %% ../nbs/30a_labelling_view.ipynb #cbd0e45f
 class Site:
-    "Voilà on loopback with a random token; a context."
+    """Voilà on loopback with a random token; a context.
+
+    Parameters
+    ----------
+    settings
+    port : default=None
+    """
 
     def __init__(self, settings, port=None):
         try:

@@ -68,7 +68,23 @@ def _cells(i, j, R, C):
 
 # %% ../nbs/04_metrics.ipynb #225c99a3
 class Contingency(NamedTuple):
-    "Sparse table of two labellings: the non-empty cells and the margins."
+    """Sparse table of two labellings: the non-empty cells and the margins.
+
+    Attributes
+    ----------
+    row : np.ndarray
+        class of each cell
+    col : np.ndarray
+        cluster of each cell
+    count : np.ndarray
+        points in each cell, $n_{ij}$
+    a : np.ndarray
+        class sizes
+    b : np.ndarray
+        cluster sizes
+    n : int
+        points
+    """
 
     row: np.ndarray  # class of each cell
     col: np.ndarray  # cluster of each cell
@@ -82,7 +98,20 @@ def contingency(
     y_true,  # `(n,)` classes, any hashable labels
     y_pred=None,  # `(n,)` clusters; may be left out when `y_true` is already a table
 ) -> Contingency:  # the table behind every measure
-    "Count the points of each class in each cluster; a table is passed through."
+    """Count the points of each class in each cluster; a table is passed through.
+
+    Parameters
+    ----------
+    y_true
+        `(n,)` classes, any hashable labels
+    y_pred : default=None
+        `(n,)` clusters; may be left out when `y_true` is already a table
+
+    Returns
+    -------
+    Contingency
+        the table behind every measure
+    """
     if isinstance(y_true, Contingency):
         return y_true
     (i, R), (j, C) = _codes(y_true), _codes(y_pred)
@@ -97,7 +126,19 @@ def contingency(
 
 # %% ../nbs/04_metrics.ipynb #909e05ad
 class PairCounts(NamedTuple):
-    "Pairs of points by where they are together."
+    """Pairs of points by where they are together.
+
+    Attributes
+    ----------
+    both : int
+        together in both, TP
+    pred : int
+        in the clustering only, FP
+    true : int
+        in the truth only, FN
+    neither : int
+        apart in both, TN
+    """
 
     both: int  # together in both, TP
     pred: int  # in the clustering only, FP
@@ -109,7 +150,20 @@ def pair_counts(
     y_true,  # `(n,)` classes, or a `Contingency`
     y_pred=None,  # `(n,)` clusters
 ) -> PairCounts:  # exact integers
-    "Count pairs from the table, eq. (1)."
+    """Count pairs from the table, eq. (1).
+
+    Parameters
+    ----------
+    y_true
+        `(n,)` classes, or a `Contingency`
+    y_pred : default=None
+        `(n,)` clusters
+
+    Returns
+    -------
+    PairCounts
+        exact integers
+    """
     c = contingency(y_true, y_pred)
     two = lambda x: int((x * (x - 1) // 2).sum())
     tp, same_true, same_pred = two(c.count), two(c.a), two(c.b)
@@ -134,7 +188,22 @@ def prf(
     fp: int,  # found but wrong
     fn: int,  # right but not found
 ) -> PRF:  # precision, recall, F
-    "Precision, recall and F from counts, eq. (2); 0/0 is 1."
+    """Precision, recall and F from counts, eq. (2); 0/0 is 1.
+
+    Parameters
+    ----------
+    tp : int
+        found and right
+    fp : int
+        found but wrong
+    fn : int
+        right but not found
+
+    Returns
+    -------
+    PRF
+        precision, recall, F
+    """
     share = lambda x, rest: x / (x + rest) if x + rest else 1.0
     return PRF(share(tp, fp), share(tp, fn), share(2 * tp, fp + fn))
 
@@ -146,7 +215,24 @@ def pairwise_prf(
     without_points=None,  # row numbers to leave out
     without_pairs=None,  # `(m, 2)` pairs or `Constraints` to leave out
 ) -> PRF:  # precision, recall, F
-    "Bilenko's pairwise precision, recall and F, eq. (2)."
+    """Bilenko's pairwise precision, recall and F, eq. (2).
+
+    Parameters
+    ----------
+    y_true
+        `(n,)` classes
+    y_pred
+        `(n,)` clusters
+    without_points : default=None
+        row numbers to leave out
+    without_pairs : default=None
+        `(m, 2)` pairs or `Constraints` to leave out
+
+    Returns
+    -------
+    PRF
+        precision, recall, F
+    """
     y, z = _codes(y_true)[0], _codes(y_pred)[0]
     if len(y) != len(z):
         raise ValueError(f"{len(y)} true labels but {len(z)} predicted ones.")
@@ -175,7 +261,19 @@ def _unique_pairs(pairs, n, keep):
 
 
 def pairwise_f(y_true, y_pred, *, without_points=None, without_pairs=None) -> float:
-    "Bilenko's pairwise F-measure, eq. (2); see `pairwise_prf`."
+    """Bilenko's pairwise F-measure, eq. (2); see `pairwise_prf`.
+
+    Parameters
+    ----------
+    y_true
+    y_pred
+    without_points : default=None
+    without_pairs : default=None
+
+    Returns
+    -------
+    float
+    """
     return pairwise_prf(
         y_true, y_pred, without_points=without_points, without_pairs=without_pairs
     ).f
@@ -185,7 +283,20 @@ def ari(
     y_true,  # `(n,)` classes, or a `Contingency`
     y_pred=None,  # `(n,)` clusters
 ) -> float:  # 1 is perfect, 0 is chance, negative is worse than chance
-    "Adjusted Rand index, eq. (3)."
+    """Adjusted Rand index, eq. (3).
+
+    Parameters
+    ----------
+    y_true
+        `(n,)` classes, or a `Contingency`
+    y_pred : default=None
+        `(n,)` clusters
+
+    Returns
+    -------
+    float
+        1 is perfect, 0 is chance, negative is worse than chance
+    """
     tp, fp, fn, tn = pair_counts(y_true, y_pred)
     if fp == fn == 0:
         return 1.0
@@ -204,7 +315,20 @@ def information(
     y_true,  # `(n,)` classes, or a `Contingency`
     y_pred=None,  # `(n,)` clusters
 ) -> Information:  # two entropies and the mutual information
-    "Entropies and mutual information from the table, eq. (4)."
+    """Entropies and mutual information from the table, eq. (4).
+
+    Parameters
+    ----------
+    y_true
+        `(n,)` classes, or a `Contingency`
+    y_pred : default=None
+        `(n,)` clusters
+
+    Returns
+    -------
+    Information
+        two entropies and the mutual information
+    """
     c = contingency(y_true, y_pred)
     if c.n == 0:
         return Information(0.0, 0.0, 0.0)
@@ -224,13 +348,33 @@ def _nmi(info, mean):
 
 
 def nmi_arithmetic(y_true, y_pred=None) -> float:
-    "Mutual information over the arithmetic mean of the entropies, eq. (4)."
+    """Mutual information over the arithmetic mean of the entropies, eq. (4).
+
+    Parameters
+    ----------
+    y_true
+    y_pred : default=None
+
+    Returns
+    -------
+    float
+    """
     info = information(y_true, y_pred)
     return _nmi(info, (info.h_true + info.h_pred) / 2)
 
 
 def nmi_geometric(y_true, y_pred=None) -> float:
-    "Mutual information over the geometric mean of the entropies, eq. (4)."
+    """Mutual information over the geometric mean of the entropies, eq. (4).
+
+    Parameters
+    ----------
+    y_true
+    y_pred : default=None
+
+    Returns
+    -------
+    float
+    """
     info = information(y_true, y_pred)
     return _nmi(info, (info.h_true * info.h_pred) ** 0.5)
 
@@ -239,7 +383,20 @@ def variation_of_information(
     y_true,  # `(n,)` classes, or a `Contingency`
     y_pred=None,  # `(n,)` clusters
 ) -> float:  # nats; 0 for equal partitions, at most log n
-    "Variation of information, H + H' - 2I."
+    """Variation of information, H + H' - 2I.
+
+    Parameters
+    ----------
+    y_true
+        `(n,)` classes, or a `Contingency`
+    y_pred : default=None
+        `(n,)` clusters
+
+    Returns
+    -------
+    float
+        nats; 0 for equal partitions, at most log n
+    """
     info = information(y_true, y_pred)
     return max(0.0, info.h_true + info.h_pred - 2 * info.mutual)
 
@@ -248,7 +405,20 @@ def purity(
     y_true,  # `(n,)` classes, or a `Contingency`
     y_pred=None,  # `(n,)` clusters
 ) -> float:  # share of points in the main class of their cluster
-    "Share of points that belong to the most frequent class of their cluster."
+    """Share of points that belong to the most frequent class of their cluster.
+
+    Parameters
+    ----------
+    y_true
+        `(n,)` classes, or a `Contingency`
+    y_pred : default=None
+        `(n,)` clusters
+
+    Returns
+    -------
+    float
+        share of points in the main class of their cluster
+    """
     c = contingency(y_true, y_pred)
     best = np.zeros(len(c.b), np.int64)
     np.maximum.at(best, c.col, c.count)
@@ -259,7 +429,20 @@ def cluster_scores(
     y_true,  # `(n,)` classes, or a `Contingency`
     y_pred=None,  # `(n,)` clusters
 ) -> dict:  # name → value
-    "Every measure of two partitions, from one table."
+    """Every measure of two partitions, from one table.
+
+    Parameters
+    ----------
+    y_true
+        `(n,)` classes, or a `Contingency`
+    y_pred : default=None
+        `(n,)` clusters
+
+    Returns
+    -------
+    dict
+        name → value
+    """
     c = contingency(y_true, y_pred)
     p = prf(*pair_counts(c)[:3])
     return dict(
@@ -280,7 +463,22 @@ def kept_answers(
     constraints,  # anything `as_constraints` takes
     sample_id=None,  # ids of the rows, when the constraints carry ids
 ) -> tuple:  # `(m,)` bool: is the answer satisfied?; the `(m,)` values +1/-1; the weights
-    "Which answers a labelling satisfies; answers 0 are left out."
+    """Which answers a labelling satisfies; answers 0 are left out.
+
+    Parameters
+    ----------
+    labels
+        `(n,)` clusters
+    constraints
+        anything `as_constraints` takes
+    sample_id : default=None
+        ids of the rows, when the constraints carry ids
+
+    Returns
+    -------
+    tuple
+        `(m,)` bool: is the answer satisfied?; the `(m,)` values +1/-1; the weights
+    """
     z = _codes(labels)[0]
     c = as_constraints(constraints, n_samples=len(z), sample_id=sample_id)
     said = c.value != 0
@@ -294,7 +492,24 @@ def constraint_accuracy(
     sample_id=None,  # ids of the rows, when the constraints carry ids
     balanced: bool = False,  # mean over must-links and cannot-links instead of over all answers
 ) -> float:  # weighted share of satisfied answers; nan when there is none
-    "Share of the answers that a labelling satisfies."
+    """Share of the answers that a labelling satisfies.
+
+    Parameters
+    ----------
+    labels
+        `(n,)` clusters
+    constraints
+        anything `as_constraints` takes
+    sample_id : default=None
+        ids of the rows, when the constraints carry ids
+    balanced : bool, default=False
+        mean over must-links and cannot-links instead of over all answers
+
+    Returns
+    -------
+    float
+        weighted share of satisfied answers; nan when there is none
+    """
     kept, value, weight = kept_answers(labels, constraints, sample_id)
     groups = [value > 0, value < 0] if balanced else [value != 0]
     shares = [np.average(kept[g], weights=weight[g]) for g in groups if weight[g].sum() > 0]
@@ -302,7 +517,13 @@ def constraint_accuracy(
 
 # %% ../nbs/04_metrics.ipynb #2ce76fb9
 class ConstraintScorer(BaseEstimator):
-    "Scorer `scorer(estimator, X, y=None)`: the share of held answers that the estimator's clusters satisfy."
+    """Scorer `scorer(estimator, X, y=None)`: the share of held answers that the estimator's clusters satisfy.
+
+    Parameters
+    ----------
+    constraints : default=None
+    balanced : default=False
+    """
 
     def __init__(self, constraints=None, balanced=False):
         self.constraints, self.balanced = constraints, balanced
@@ -332,7 +553,20 @@ def constraint_scorer(
     constraints,  # answers to score against, by id when rows will be split
     balanced: bool = False,  # mean over must-links and cannot-links
 ) -> ConstraintScorer:  # to be passed as `scoring=`
-    "A scikit-learn scorer for `constraint_accuracy`."
+    """A scikit-learn scorer for `constraint_accuracy`.
+
+    Parameters
+    ----------
+    constraints
+        answers to score against, by id when rows will be split
+    balanced : bool, default=False
+        mean over must-links and cannot-links
+
+    Returns
+    -------
+    ConstraintScorer
+        to be passed as `scoring=`
+    """
     return ConstraintScorer(constraints, balanced)
 
 
@@ -359,7 +593,22 @@ def wrong_answers(
     y_true,  # `(n,)` true classes
     sample_id=None,  # ids of the rows, when the constraints carry ids
 ) -> np.ndarray:  # `(m,)` bool; "don't know" is never wrong
-    "Which answers contradict the truth."
+    """Which answers contradict the truth.
+
+    Parameters
+    ----------
+    constraints
+        anything `as_constraints` takes
+    y_true
+        `(n,)` true classes
+    sample_id : default=None
+        ids of the rows, when the constraints carry ids
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` bool; "don't know" is never wrong
+    """
     y = _codes(y_true)[0]
     c = as_constraints(constraints, n_samples=len(y), sample_id=sample_id)
     return (c.value != 0) & ((y[c.a] == y[c.b]) != (c.value > 0))
@@ -369,7 +618,20 @@ def noise_detection(
     wrong,  # `(m,)` bool: the answer was wrong
     flagged,  # `(m,)` bool: the method says so
 ) -> PRF:  # precision, recall, F; 0/0 is 1
-    "How well wrong answers were found."
+    """How well wrong answers were found.
+
+    Parameters
+    ----------
+    wrong
+        `(m,)` bool: the answer was wrong
+    flagged
+        `(m,)` bool: the method says so
+
+    Returns
+    -------
+    PRF
+        precision, recall, F; 0/0 is 1
+    """
     wrong, flagged = (np.asarray(v) for v in (wrong, flagged))
     if wrong.shape != flagged.shape:
         raise ValueError(f"{wrong.size} answers but {flagged.size} flags.")
@@ -410,7 +672,22 @@ def edge_rf(
     parents_pred,  # the same for the other tree
     directed: bool = True,  # does parent → child differ from child → parent?
 ) -> int:  # 0, 2, …, 2(K-1)
-    "Number of edges in exactly one of two trees on the same nodes, eq. (5)."
+    """Number of edges in exactly one of two trees on the same nodes, eq. (5).
+
+    Parameters
+    ----------
+    parents_true
+        `(K,)` parent of every node, -1 at the root
+    parents_pred
+        the same for the other tree
+    directed : bool, default=True
+        does parent → child differ from child → parent?
+
+    Returns
+    -------
+    int
+        0, 2, …, 2(K-1)
+    """
     s, t = _tree_edges(parents_true, directed), _tree_edges(parents_pred, directed)
     if len(s) != len(t):
         raise ValueError(
@@ -423,7 +700,20 @@ def average_aligned_rank(
     scores,  # `(D, A)` one row per data set, one column per algorithm
     higher_is_better: bool = True,  # False for errors
 ) -> np.ndarray:  # `(A,)` lower is better; they average to (AD+1)/2
-    "Average aligned rank of each algorithm (paper 002), ties shared."
+    """Average aligned rank of each algorithm (paper 002), ties shared.
+
+    Parameters
+    ----------
+    scores
+        `(D, A)` one row per data set, one column per algorithm
+    higher_is_better : bool, default=True
+        False for errors
+
+    Returns
+    -------
+    np.ndarray
+        `(A,)` lower is better; they average to (AD+1)/2
+    """
     S = np.asarray(scores, dtype=float)
     if S.ndim != 2 or not np.isfinite(S).all():
         raise ValueError(
@@ -454,7 +744,20 @@ def t_interval(
     x,  # repeated measurements
     level: float = 0.95,  # confidence
 ) -> Interval:  # mean, half-width, number of repeats
-    "Mean and half-width of Student's t-interval."
+    """Mean and half-width of Student's t-interval.
+
+    Parameters
+    ----------
+    x
+        repeated measurements
+    level : float, default=0.95
+        confidence
+
+    Returns
+    -------
+    Interval
+        mean, half-width, number of repeats
+    """
     x = np.asarray(x, dtype=float).ravel()
     if not 0 < level < 1:
         raise ValueError(

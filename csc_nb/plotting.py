@@ -49,7 +49,20 @@ def few_shades(
     png: bytes,  # picture as PNG
     colours: int = 128,  # shades kept, at most 256
 ) -> bytes:  # PNG
-    "The same picture with few shades, as a palette PNG; the original when that is smaller."
+    """The same picture with few shades, as a palette PNG; the original when that is smaller.
+
+    Parameters
+    ----------
+    png : bytes
+        picture as PNG
+    colours : int, default=128
+        shades kept, at most 256
+
+    Returns
+    -------
+    bytes
+        PNG
+    """
     from PIL import Image
 
     out = io.BytesIO()
@@ -75,7 +88,13 @@ def _small_inline():
 
 # %% ../nbs/08_plotting.ipynb #8bea8979
 class use_style:
-    "Switch the house style on; as `with use_style():` only for the block."
+    """Switch the house style on; as `with use_style():` only for the block.
+
+    Parameters
+    ----------
+    **rc
+        further matplotlib settings, as `**{"font.size": 11}`
+    """
 
     def __init__(
         self,
@@ -112,7 +131,18 @@ GREY = "#8A8A8A"
 def cluster_style(
     k: int,  # cluster number; negative means no cluster
 ) -> tuple:  # colour, marker
-    "Colour and marker of cluster `k`; the same everywhere in the book."
+    """Colour and marker of cluster `k`; the same everywhere in the book.
+
+    Parameters
+    ----------
+    k : int
+        cluster number; negative means no cluster
+
+    Returns
+    -------
+    tuple
+        colour, marker
+    """
     if k < 0:
         return GREY, "."
     return PALETTE[k % len(PALETTE)], MARKERS[k // len(PALETTE) % len(MARKERS)]
@@ -132,7 +162,18 @@ class Plane(NamedTuple):
 def best_plane(
     X: np.ndarray,  # `(n, d)` data
 ) -> Plane:  # `share` is the part of the variance which the picture keeps
-    "The plane of largest variance; the data themselves when they have one or two columns."
+    """The plane of largest variance; the data themselves when they have one or two columns.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` data
+
+    Returns
+    -------
+    Plane
+        `share` is the part of the variance which the picture keeps
+    """
     X = np.atleast_2d(np.asarray(X, float))
     n, d = X.shape
     if d <= 2 or n < 3:
@@ -176,7 +217,27 @@ def plot_clusters(
     alpha: float = 0.85,  # opacity of a dot
     legend: bool = False,  # name the clusters
 ):
-    "Scatter of `X` coloured by cluster."
+    """Scatter of `X` coloured by cluster.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` points; more than two columns are projected
+    labels : default=None
+        `(n,)` clusters; none: all grey
+    ax : default=None
+        axes to draw on; none: a new figure
+    centers : default=None
+        `(K, d)` centres, drawn as large outlined marks
+    plane : Plane, default=None
+        a view made before by `best_plane`
+    size : float, default=22
+        area of a dot
+    alpha : float, default=0.85
+        opacity of a dot
+    legend : bool, default=False
+        name the clusters
+    """
     ax, plane = _axes(ax), plane or best_plane(X)
     Z = plane(X)
     y = np.full(len(Z), -1) if labels is None else _numbers(labels)
@@ -218,7 +279,22 @@ def link_arrays(
     n_samples: int,  # rows of X
     sample_id=None,  # ids of the rows, when the constraints name ids
 ) -> tuple:  # `a, b, value`
-    "Row numbers and values of the links, as three arrays; equal answers on a pair are one link."
+    """Row numbers and values of the links, as three arrays; equal answers on a pair are one link.
+
+    Parameters
+    ----------
+    constraints
+        `Constraints`, or anything that `as_constraints` accepts
+    n_samples : int
+        rows of X
+    sample_id : default=None
+        ids of the rows, when the constraints name ids
+
+    Returns
+    -------
+    tuple
+        `a, b, value`
+    """
     from csc_nb.constraints import as_constraints
 
     c = as_constraints(constraints, n_samples=n_samples, sample_id=sample_id)
@@ -230,7 +306,22 @@ def disagrees(
     labels,  # `(n,)` labels to hold against them
     sample_id=None,  # ids of the rows, when the constraints name ids
 ) -> np.ndarray:  # `(m,)` bool
-    "Which links the labelling breaks; a don't-know is never broken."
+    """Which links the labelling breaks; a don't-know is never broken.
+
+    Parameters
+    ----------
+    constraints
+        the links
+    labels
+        `(n,)` labels to hold against them
+    sample_id : default=None
+        ids of the rows, when the constraints name ids
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` bool
+    """
     labels = np.asarray(labels)
     a, b, v = link_arrays(constraints, len(labels), sample_id)
     same = labels[a] == labels[b]
@@ -274,7 +365,33 @@ def plot_links(
     random_state=0,  # of that sample
     legend: bool = False,  # name the kinds of link
 ):
-    "Draw links over points: must solid green, cannot dashed red, don't know dotted grey."
+    """Draw links over points: must solid green, cannot dashed red, don't know dotted grey.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` points
+    constraints
+        the links
+    ax : default=None
+        axes to draw on
+    wrong : default=None
+        mask or numbers of wrong answers: crossed
+    broken : default=None
+        mask or numbers of links the clustering breaks: thick, the others pale
+    suspect : default=None
+        mask or numbers of links under suspicion: yellow halo
+    belief : default=None
+        `(m,)` in [0, 1]: opacity of each link
+    plane : Plane, default=None
+    sample_id : default=None
+    max_links : int, default=300
+        draw a random sample above this number
+    random_state : default=0
+        of that sample
+    legend : bool, default=False
+        name the kinds of link
+    """
     ax, plane = _axes(ax), plane or best_plane(X)
     a, b, v = link_arrays(constraints, len(X), sample_id)
     m, Z = len(a), plane(X)
@@ -342,7 +459,16 @@ def _draw_links(ax, Z, a, b, v, width, opacity, suspect):
 
 
 def link_legend(ax, values=(1, -1), wrong=False, broken=False, suspect=False):
-    "Legend for the kinds of link that occur; keeps entries which are already there."
+    """Legend for the kinds of link that occur; keeps entries which are already there.
+
+    Parameters
+    ----------
+    ax
+    values : default=(1, -1)
+    wrong : default=False
+    broken : default=False
+    suspect : default=False
+    """
     new = [
         Line2D([], [], label=LINK_NAMES[k], **LINKS[k])
         for k in LINKS
@@ -370,7 +496,21 @@ def plot_circles(
     plane: Plane = None,  # the plane of the points, when d > 2
     alpha: float = 0.08,  # opacity of the filling
 ):
-    "Discs around centres; a ball in d dimensions has a disc of the same radius as its shadow."
+    """Discs around centres; a ball in d dimensions has a disc of the same radius as its shadow.
+
+    Parameters
+    ----------
+    centers : np.ndarray
+        `(K, d)` centres
+    radius
+        one radius, or one per centre
+    ax : default=None
+        axes to draw on
+    plane : Plane, default=None
+        the plane of the points, when d > 2
+    alpha : float, default=0.08
+        opacity of the filling
+    """
     ax, plane = _axes(ax), plane or best_plane(centers)
     Z = plane(centers)
     r = np.broadcast_to(np.asarray(radius, float), len(Z))
@@ -407,7 +547,19 @@ class _Display:
 
 # %% ../nbs/08_plotting.ipynb #ece71e05
 class ConstraintGraphDisplay(_Display):
-    "Points and the links between them; broken links thick, wrong answers crossed, suspects in a halo."
+    """Points and the links between them; broken links thick, wrong answers crossed, suspects in a halo.
+
+    Parameters
+    ----------
+    X
+    constraints
+    labels : default=None
+    wrong : default=None
+    broken : default=None
+    suspect : default=None
+    belief : default=None
+    sample_id : default=None
+    """
 
     def __init__(
         self,
@@ -443,7 +595,20 @@ class ConstraintGraphDisplay(_Display):
         ax=None,
         **kw,
     ):
-        "`est.labels_` colours the points; `constraints` default to `est.constraints_`; `y` is the truth, if known."
+        """`est.labels_` colours the points; `constraints` default to `est.constraints_`; `y` is the truth, if known.
+
+        Parameters
+        ----------
+        est
+        X
+        constraints : default=None
+        y : default=None
+        suspect : default=None
+        belief : default=None
+        sample_id : default=None
+        ax : default=None
+        **kw
+        """
         labels = cls._read(est, "labels_")
         c = cls._read(est, "constraints_") if constraints is None else constraints
         wrong = None if y is None else disagrees(c, y, sample_id)
@@ -480,7 +645,17 @@ class ConstraintGraphDisplay(_Display):
 
 # %% ../nbs/08_plotting.ipynb #71647dc6
 class ExpertWeightsDisplay(_Display):
-    "Recovered (filled) and true (open) accuracy of each expert."
+    """Recovered (filled) and true (open) accuracy of each expert.
+
+    Parameters
+    ----------
+    sensitivity
+    specificity
+    weights : default=None
+    true_sensitivity : default=None
+    true_specificity : default=None
+    names : default=None
+    """
 
     def __init__(
         self,
@@ -515,7 +690,17 @@ class ExpertWeightsDisplay(_Display):
         names=None,
         ax=None,
     ):
-        "Reads `sensitivity_`, `specificity_` and, if there, `expert_weights_`."
+        """Reads `sensitivity_`, `specificity_` and, if there, `expert_weights_`.
+
+        Parameters
+        ----------
+        est
+        X : default=None
+        true_sensitivity : default=None
+        true_specificity : default=None
+        names : default=None
+        ax : default=None
+        """
         return cls(
             cls._read(est, "sensitivity_"),
             cls._read(est, "specificity_"),
@@ -568,7 +753,28 @@ def query_curve(
     budget: int = 100,  # stop after this many answers
     score=None,  # `score(y, labels)`; none: ARI
 ) -> np.ndarray:  # `(budget+1,)` score after 0, 1, … answers; the last one is repeated once the learner is finished
-    "Score of an active learner after each answer."
+    """Score of an active learner after each answer.
+
+    Parameters
+    ----------
+    learner
+        active learner with `start`, `ask`, `tell`, `labels_`
+    X
+    y
+        data and true labels
+    oracle
+        called with each query; `None` as an answer means that it has left
+    budget : int, default=100
+        stop after this many answers
+    score : default=None
+        `score(y, labels)`; none: ARI
+
+    Returns
+    -------
+    np.ndarray
+        `(budget+1,)` score after 0, 1, … answers; the last one is repeated once the
+        learner is finished
+    """
     from sklearn.base import clone
     from sklearn.metrics import adjusted_rand_score
 
@@ -586,7 +792,14 @@ def query_curve(
 
 # %% ../nbs/08_plotting.ipynb #6a63d911
 class QueryCurveDisplay(_Display):
-    "Score against number of queries; mean over repeats, with a band."
+    """Score against number of queries; mean over repeats, with a band.
+
+    Parameters
+    ----------
+    n_queries
+    curves
+    score_name : default='ARI'
+    """
 
     def __init__(self, n_queries, curves, *, score_name="ARI"):
         self.n_queries, self.score_name = np.asarray(n_queries), score_name
@@ -612,7 +825,21 @@ class QueryCurveDisplay(_Display):
         ax=None,
         **kw,
     ):
-        "Run the active learner once per oracle and plot the scores."
+        """Run the active learner once per oracle and plot the scores.
+
+        Parameters
+        ----------
+        est
+        X
+        y
+        oracles
+        budget : default=100
+        name : default=None
+        score : default=None
+        score_name : default='ARI'
+        ax : default=None
+        **kw
+        """
         runs = [query_curve(est, X, y, o, budget, score) for o in oracles]
         return cls(
             np.arange(budget + 1), {name or type(est).__name__: runs}, score_name=score_name
@@ -653,7 +880,14 @@ class QueryCurveDisplay(_Display):
 
 # %% ../nbs/08_plotting.ipynb #b75a4615
 class ObjectiveDisplay(_Display):
-    "Objective per iteration; steps against `sense` are crossed."
+    """Objective per iteration; steps against `sense` are crossed.
+
+    Parameters
+    ----------
+    history
+    name : default='objective'
+    sense : default=None
+    """
 
     def __init__(self, history, *, name="objective", sense=None):
         many = len(history) > 0 and np.ndim(history[0]) == 1
@@ -662,7 +896,16 @@ class ObjectiveDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, est, X=None, *, name=None, sense=None, ax=None):
-        "Reads `objective_history_`, else `elbo_history_` (which must rise)."
+        """Reads `objective_history_`, else `elbo_history_` (which must rise).
+
+        Parameters
+        ----------
+        est
+        X : default=None
+        name : default=None
+        sense : default=None
+        ax : default=None
+        """
         if (
             getattr(est, "objective_history_", None) is None
             and getattr(est, "elbo_history_", None) is not None
@@ -675,7 +918,12 @@ class ObjectiveDisplay(_Display):
         ).plot(ax)
 
     def wrong_steps(self, tol=1e-9):
-        "Per start, the iterations at which the objective moved against `sense`."
+        """Per start, the iterations at which the objective moved against `sense`.
+
+        Parameters
+        ----------
+        tol : default=1e-09
+        """
         if self.sense is None:
             return [np.array([], int) for _ in self.histories]
         return [
@@ -696,7 +944,18 @@ class ObjectiveDisplay(_Display):
 def tree_order(
     parents,  # `(K,)` parent of each label; negative, itself or ≥ K: under the root
 ) -> tuple:  # labels from the root down, and the depth of each
-    "Depth-first order of a label tree."
+    """Depth-first order of a label tree.
+
+    Parameters
+    ----------
+    parents
+        `(K,)` parent of each label; negative, itself or ≥ K: under the root
+
+    Returns
+    -------
+    tuple
+        labels from the root down, and the depth of each
+    """
     parents = np.asarray(parents)
     K = len(parents)
     kids = {p: [c for c in range(K) if parents[c] == p and p != c] for p in range(K)}
@@ -718,7 +977,14 @@ def tree_order(
 
 # %% ../nbs/08_plotting.ipynb #0da15999
 class LabelTreeDisplay(_Display):
-    "A label tree, and beside it the co-occurrence matrix in the tree's order."
+    """A label tree, and beside it the co-occurrence matrix in the tree's order.
+
+    Parameters
+    ----------
+    parents
+    names : default=None
+    cooccurrence : default=None
+    """
 
     def __init__(self, parents, *, names=None, cooccurrence=None):
         self.parents, self.cooccurrence = np.asarray(parents), cooccurrence
@@ -731,7 +997,16 @@ class LabelTreeDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, est, X=None, Z=None, *, names=None, ax=None):
-        "Reads `parents_` and, unless `names` are given, `label_names_`; the 0/1 labels `Z`, dense or sparse, give the matrix `P(row on | column on)`."
+        """Reads `parents_` and, unless `names` are given, `label_names_`; the 0/1 labels `Z`, dense or sparse, give the matrix `P(row on | column on)`.
+
+        Parameters
+        ----------
+        est
+        X : default=None
+        Z : default=None
+        names : default=None
+        ax : default=None
+        """
         Z = (
             np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, float)
             if Z is not None
@@ -774,7 +1049,20 @@ def pair_bits(
     P: np.ndarray,  # `(n, K)` cluster probabilities, or an `(n, n)` co-clustering matrix with `coclustering=True`
     coclustering: bool = False,
 ) -> np.ndarray:  # `(n, n)` entropy in bits
-    "Entropy of 'same cluster?' for every pair of rows."
+    """Entropy of 'same cluster?' for every pair of rows.
+
+    Parameters
+    ----------
+    P : np.ndarray
+        `(n, K)` cluster probabilities, or an `(n, n)` co-clustering matrix with
+        `coclustering=True`
+    coclustering : bool, default=False
+
+    Returns
+    -------
+    np.ndarray
+        `(n, n)` entropy in bits
+    """
     pi = np.clip(P if coclustering else P @ P.T, 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         h = -(pi * np.log2(pi) + (1 - pi) * np.log2(1 - pi))
@@ -784,7 +1072,14 @@ def pair_bits(
 
 # %% ../nbs/08_plotting.ipynb #773ce7b3
 class PairEntropyDisplay(_Display):
-    "Heat map of pair entropies, the chosen pair starred."
+    """Heat map of pair entropies, the chosen pair starred.
+
+    Parameters
+    ----------
+    entropy
+    order : default=None
+    chosen : default=None
+    """
 
     def __init__(self, entropy, *, order=None, chosen=None):
         self.entropy, self.chosen = np.asarray(entropy), chosen
@@ -792,7 +1087,17 @@ class PairEntropyDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, est, X, *, chosen=None, max_rows=200, random_state=0, ax=None):
-        "Reads `coclustering_`, else `predict_proba(X)`; above `max_rows` a sample of rows, the chosen pair kept."
+        """Reads `coclustering_`, else `predict_proba(X)`; above `max_rows` a sample of rows, the chosen pair kept.
+
+        Parameters
+        ----------
+        est
+        X
+        chosen : default=None
+        max_rows : default=200
+        random_state : default=0
+        ax : default=None
+        """
         rows = _sample(len(X), max_rows, random_state)
         if chosen is not None:
             rows = np.union1d(rows, chosen)
@@ -828,7 +1133,17 @@ class Spread(NamedTuple):
 def spread(
     values,  # one number per repeat
 ) -> Spread:
-    "Mean ± standard deviation (n−1) of repeats."
+    """Mean ± standard deviation (n−1) of repeats.
+
+    Parameters
+    ----------
+    values
+        one number per repeat
+
+    Returns
+    -------
+    Spread
+    """
     v = np.asarray(values, float).ravel()
     if not len(v):
         raise ValueError("No repeats to summarise.")
@@ -849,7 +1164,15 @@ def _show(v, digits):
 
 # %% ../nbs/08_plotting.ipynb #a47096bf
 class Table:
-    "Rows of values that show as an HTML table in a notebook and as aligned text elsewhere."
+    """Rows of values that show as an HTML table in a notebook and as aligned text elsewhere.
+
+    Parameters
+    ----------
+    columns
+    cells
+    right
+    caption : default=None
+    """
 
     def __init__(self, columns, cells, right, caption=None):
         self.columns, self.cells, self.right, self.caption = columns, cells, right, caption
@@ -895,7 +1218,22 @@ def table(
     digits: int = 3,  # decimals of floats
     caption: str = None,
 ) -> Table:
-    "A table of results; `None` shows as a dash, a `Spread` as mean ± sd."
+    """A table of results; `None` shows as a dash, a `Spread` as mean ± sd.
+
+    Parameters
+    ----------
+    rows
+        list of dicts, or of sequences
+    columns : default=None
+        names, or a selection of the dicts' keys
+    digits : int, default=3
+        decimals of floats
+    caption : str, default=None
+
+    Returns
+    -------
+    Table
+    """
     rows = list(rows)
     if rows and isinstance(rows[0], dict):
         columns = (

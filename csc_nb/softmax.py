@@ -24,7 +24,22 @@ def logits(
     coef: np.ndarray,  # `(K, d)`
     intercept: np.ndarray = 0.0,  # `(K,)`
 ) -> np.ndarray:  # `(n, K)` scores
-    "Linear scores, left of eq. (1)."
+    """Linear scores, left of eq. (1).
+
+    Parameters
+    ----------
+    X
+        `(n, d)` features, dense or sparse
+    coef : np.ndarray
+        `(K, d)`
+    intercept : np.ndarray, default=0.0
+        `(K,)`
+
+    Returns
+    -------
+    np.ndarray
+        `(n, K)` scores
+    """
     return X @ coef.T + intercept
 
 # %% ../nbs/06_softmax.ipynb #2892eaee
@@ -52,19 +67,40 @@ def _softmax(Z):
 def probs(
     Z: np.ndarray,  # `(..., K)` logits
 ) -> tuple:  # `(logP, P)`, both shaped like `Z`
-    "Log-probabilities and probabilities together, eq. (1)."
+    """Log-probabilities and probabilities together, eq. (1).
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(..., K)` logits
+
+    Returns
+    -------
+    tuple
+        `(logP, P)`, both shaped like `Z`
+    """
     Z = np.ascontiguousarray(Z, dtype=np.float64)
     logP, P = _softmax(Z.reshape(-1, Z.shape[-1]))
     return logP.reshape(Z.shape), P.reshape(Z.shape)
 
 
 def log_softmax(Z):
-    "Log-probabilities, eq. (1)."
+    """Log-probabilities, eq. (1).
+
+    Parameters
+    ----------
+    Z
+    """
     return probs(Z)[0]
 
 
 def proba(Z):
-    "Probabilities, eq. (1)."
+    """Probabilities, eq. (1).
+
+    Parameters
+    ----------
+    Z
+    """
     return probs(Z)[1]
 
 # %% ../nbs/06_softmax.ipynb #0583c85f
@@ -72,7 +108,20 @@ def canonical(
     coef: np.ndarray,  # `(K, d)`
     intercept: np.ndarray,  # `(K,)`
 ) -> tuple:  # the equivalent pair whose columns sum to zero over the clusters
-    "Remove the common shift which the probabilities ignore."
+    """Remove the common shift which the probabilities ignore.
+
+    Parameters
+    ----------
+    coef : np.ndarray
+        `(K, d)`
+    intercept : np.ndarray
+        `(K,)`
+
+    Returns
+    -------
+    tuple
+        the equivalent pair whose columns sum to zero over the clusters
+    """
     return coef - coef.mean(0), intercept - intercept.mean()
 
 # %% ../nbs/06_softmax.ipynb #5f2be79a
@@ -80,7 +129,20 @@ def to_logits(
     P: np.ndarray,  # `(n, K)` probabilities
     G: np.ndarray,  # `(n, K)` gradient in the probabilities
 ) -> np.ndarray:  # `(n, K)` gradient in the logits
-    "Chain rule through the softmax, eq. (2)."
+    """Chain rule through the softmax, eq. (2).
+
+    Parameters
+    ----------
+    P : np.ndarray
+        `(n, K)` probabilities
+    G : np.ndarray
+        `(n, K)` gradient in the probabilities
+
+    Returns
+    -------
+    np.ndarray
+        `(n, K)` gradient in the logits
+    """
     return P * (G - np.einsum("...k,...k->...", P, G)[..., None])
 
 
@@ -88,7 +150,20 @@ def to_params(
     G: np.ndarray,  # `(n, K)` gradient in the logits
     X,  # `(n, d)` features, dense or sparse
 ) -> tuple:  # gradients `(K, d)` in `coef` and `(K,)` in `intercept`
-    "Chain rule from logits to parameters."
+    """Chain rule from logits to parameters.
+
+    Parameters
+    ----------
+    G : np.ndarray
+        `(n, K)` gradient in the logits
+    X
+        `(n, d)` features, dense or sparse
+
+    Returns
+    -------
+    tuple
+        gradients `(K, d)` in `coef` and `(K,)` in `intercept`
+    """
     return (X.T @ G).T, G.sum(0)
 
 # %% ../nbs/06_softmax.ipynb #f70fcf30
@@ -97,7 +172,22 @@ def num_grad(
     x: np.ndarray,  # where
     h: float = 1e-5,  # half width of the difference
 ) -> np.ndarray:  # shaped like `x`
-    "Central differences, one coordinate at a time (for checks)."
+    """Central differences, one coordinate at a time (for checks).
+
+    Parameters
+    ----------
+    f
+        function of one array, returns a number
+    x : np.ndarray
+        where
+    h : float, default=1e-05
+        half width of the difference
+
+    Returns
+    -------
+    np.ndarray
+        shaped like `x`
+    """
     x, g = np.array(x, dtype=float), np.empty(np.shape(x))
     for i in np.ndindex(x.shape):
         x0 = x[i]
@@ -113,7 +203,20 @@ def entropies(
     logP: np.ndarray,  # `(..., K)` log-probabilities
     P: np.ndarray = None,  # their exponentials, if at hand
 ) -> np.ndarray:  # `(...,)` in nats
-    "Entropy of every row, $H[p_i]$."
+    """Entropy of every row, $H[p_i]$.
+
+    Parameters
+    ----------
+    logP : np.ndarray
+        `(..., K)` log-probabilities
+    P : np.ndarray, default=None
+        their exponentials, if at hand
+
+    Returns
+    -------
+    np.ndarray
+        `(...,)` in nats
+    """
     if P is None:
         P = np.exp(logP)
     return -np.einsum("...k,...k->...", P, np.where(P > 0, logP, 0.0))
@@ -132,7 +235,22 @@ def mean_entropy(
     P: np.ndarray,  # `(n, K)` probabilities
     rows=None,  # the set U: row numbers or a mask; None is all
 ) -> tuple:  # value, `(n, K)` gradient in the logits
-    "Mean of $H[p_i]$ over $U$, last term of eq. (3.5); 0 for an empty $U$."
+    """Mean of $H[p_i]$ over $U$, last term of eq. (3.5); 0 for an empty $U$.
+
+    Parameters
+    ----------
+    logP : np.ndarray
+        `(n, K)` log-probabilities
+    P : np.ndarray
+        `(n, K)` probabilities
+    rows : default=None
+        the set U: row numbers or a mask; None is all
+
+    Returns
+    -------
+    tuple
+        value, `(n, K)` gradient in the logits
+    """
     u = _rows(rows, len(P))
     full = np.zeros_like(P)
     if not len(u):
@@ -151,7 +269,20 @@ def marginal_entropy(
     logP: np.ndarray,  # `(n, K)` log-probabilities (not used; every term takes both)
     P: np.ndarray,  # `(n, K)` probabilities
 ) -> tuple:  # value, `(n, K)` gradient in the logits
-    "Entropy of the mean row, first term of eq. (3.5)."
+    """Entropy of the mean row, first term of eq. (3.5).
+
+    Parameters
+    ----------
+    logP : np.ndarray
+        `(n, K)` log-probabilities (not used; every term takes both)
+    P : np.ndarray
+        `(n, K)` probabilities
+
+    Returns
+    -------
+    tuple
+        value, `(n, K)` gradient in the logits
+    """
     p = P.mean(0)
     logp = np.log(np.maximum(p, 1e-300))
     return -p @ logp, -to_logits(P, np.broadcast_to(logp, P.shape)) / len(P)
@@ -162,7 +293,22 @@ def mutual_information(
     P: np.ndarray,  # `(n, K)` probabilities
     rows=None,  # the set U whose certainty is rewarded; None is all
 ) -> tuple:  # value, `(n, K)` gradient in the logits
-    "Eq. (3.5) of the thesis: used evenly, decided firmly."
+    """Eq. (3.5) of the thesis: used evenly, decided firmly.
+
+    Parameters
+    ----------
+    logP : np.ndarray
+        `(n, K)` log-probabilities
+    P : np.ndarray
+        `(n, K)` probabilities
+    rows : default=None
+        the set U whose certainty is rewarded; None is all
+
+    Returns
+    -------
+    tuple
+        value, `(n, K)` gradient in the logits
+    """
     spread, G_spread = marginal_entropy(logP, P)
     doubt, G_doubt = mean_entropy(logP, P, rows)
     return spread - doubt, G_spread - G_doubt
@@ -174,7 +320,24 @@ def pair_matrix(
     a: np.ndarray,  # `(m,)` weight of each pair; repeated pairs add up
     n: int,  # number of rows
 ) -> sp.csr_matrix:  # symmetric, zero diagonal
-    "The matrix $A$ of eq. (4)."
+    """The matrix $A$ of eq. (4).
+
+    Parameters
+    ----------
+    i : np.ndarray
+        `(m,)` one end of each pair
+    j : np.ndarray
+        `(m,)` the other end
+    a : np.ndarray
+        `(m,)` weight of each pair; repeated pairs add up
+    n : int
+        number of rows
+
+    Returns
+    -------
+    sp.csr_matrix
+        symmetric, zero diagonal
+    """
     i, j = np.asarray(i), np.asarray(j)
     a = np.broadcast_to(np.asarray(a, float), np.shape(i))
     same = np.flatnonzero(i == j)
@@ -193,7 +356,22 @@ def agreement(
     P: np.ndarray,  # `(n, K)` probabilities
     A,  # symmetric `(n, n)`, sparse, zero diagonal: see `pair_matrix`
 ) -> tuple:  # value, `(n, K)` gradient in the logits
-    "Weighted chance that the ends of a pair agree, eq. (4)."
+    """Weighted chance that the ends of a pair agree, eq. (4).
+
+    Parameters
+    ----------
+    logP : np.ndarray
+        `(n, K)` log-probabilities (not used; every term takes both)
+    P : np.ndarray
+        `(n, K)` probabilities
+    A
+        symmetric `(n, n)`, sparse, zero diagonal: see `pair_matrix`
+
+    Returns
+    -------
+    tuple
+        value, `(n, K)` gradient in the logits
+    """
     Q = A @ P
     return 0.5 * np.einsum("ik,ik->", P, Q), to_logits(P, Q)
 
@@ -204,24 +382,70 @@ def log_likelihood(
     T: np.ndarray,  # `(n, K)` soft labels, not negative; a row of zeros says nothing
     weight: np.ndarray = None,  # `(n,)` weight of each row; None is 1/n
 ) -> tuple:  # value, `(n, K)` gradient in the logits
-    "Expected log-likelihood of soft labels, eq. (5)."
+    """Expected log-likelihood of soft labels, eq. (5).
+
+    Parameters
+    ----------
+    logP : np.ndarray
+        `(n, K)` log-probabilities
+    P : np.ndarray
+        `(n, K)` probabilities
+    T : np.ndarray
+        `(n, K)` soft labels, not negative; a row of zeros says nothing
+    weight : np.ndarray, default=None
+        `(n,)` weight of each row; None is 1/n
+
+    Returns
+    -------
+    tuple
+        value, `(n, K)` gradient in the logits
+    """
     w = np.full(len(P), 1 / len(P)) if weight is None else np.asarray(weight, float)
     T = T * w[:, None]
     return np.sum(T * np.where(T > 0, logP, 0.0)), T - P * T.sum(1, keepdims=True)
 
 # %% ../nbs/06_softmax.ipynb #5e2e8379
 def pack(coef, intercept):
-    "One flat vector."
+    """One flat vector.
+
+    Parameters
+    ----------
+    coef
+    intercept
+    """
     return np.r_[np.ravel(coef), np.ravel(intercept)]
 
 
 def unpack(theta, K, d):
-    "`coef` (K, d) and `intercept` (K,) as views of a flat vector."
+    """`coef` (K, d) and `intercept` (K,) as views of a flat vector.
+
+    Parameters
+    ----------
+    theta
+    K
+    d
+    """
     return theta[: K * d].reshape(K, d), theta[K * d :]
 
 
 class SoftmaxFit(NamedTuple):
-    "What a maximisation returns."
+    """What a maximisation returns.
+
+    Attributes
+    ----------
+    coef : np.ndarray
+        `(K, d)`
+    intercept : np.ndarray
+        `(K,)`
+    value : float
+        objective, penalty included
+    history : list
+        the same after each iteration, never decreasing
+    n_iter : int
+        L-BFGS iterations
+    converged : bool
+        False: stopped by max_iter
+    """
 
     coef: np.ndarray  # `(K, d)`
     intercept: np.ndarray  # `(K,)`
@@ -250,7 +474,31 @@ def maximise(
     max_iter: int = 200,  # L-BFGS iterations
     tol: float = 1e-6,  # largest gradient entry at the end
 ) -> SoftmaxFit:
-    r"Climb $F(\mathrm{softmax}(XW^\top+b))-\lambda\lVert W\rVert^2$ by L-BFGS."
+    r"""Climb $F(\mathrm{softmax}(XW^\top+b))-\lambda\lVert W\rVert^2$ by L-BFGS.
+
+    Parameters
+    ----------
+    fun
+        `fun(logP, P) -> (value, gradient in the logits)`
+    X
+        `(n, d)` features, dense or sparse
+    coef : np.ndarray
+        `(K, d)` start
+    intercept : np.ndarray, default=None
+        `(K,)` start, None is 0
+    lam : float, default=0.0
+        penalty on the squared `coef`
+    fit_intercept : bool, default=True
+        False: keep `intercept` at 0
+    max_iter : int, default=200
+        L-BFGS iterations
+    tol : float, default=1e-06
+        largest gradient entry at the end
+
+    Returns
+    -------
+    SoftmaxFit
+    """
     K, d = np.shape(coef)
     X, m = _centre(X, fit_intercept)
     s = (1 + 2 * lam) ** -0.5  # W = s V: a large penalty does not stretch the problem
@@ -287,7 +535,27 @@ def fit_softmax(
     start: tuple = None,  # `(coef, intercept)`; None is 0
     **kwargs,  # to `maximise`
 ) -> SoftmaxFit:
-    "Weighted multinomial regression on soft labels, eq. (5)."
+    """Weighted multinomial regression on soft labels, eq. (5).
+
+    Parameters
+    ----------
+    X
+        `(n, d)`
+    T : np.ndarray
+        `(n, K)` soft labels
+    weight : np.ndarray, default=None
+        `(n,)`; None is 1/n
+    lam : float, default=0.001
+        penalty on the squared `coef`
+    start : tuple, default=None
+        `(coef, intercept)`; None is 0
+    **kwargs
+        to `maximise`
+
+    Returns
+    -------
+    SoftmaxFit
+    """
     T = np.asarray(T, dtype=np.float64)
     if T.ndim != 2 or len(T) != X.shape[0]:
         raise ValueError(
@@ -319,7 +587,28 @@ def kmeans_start(
     n_init: int = 10,  # starts of `KMeans`
     random_state=None,  # to `KMeans`
 ) -> tuple:  # `coef` (K, d) and `intercept` (K,)
-    "K-means, then a regression on its labels."
+    """K-means, then a regression on its labels.
+
+    Parameters
+    ----------
+    X
+        `(n, d)`
+    n_clusters : int
+        K
+    lam : float, default=0.001
+        penalty of the regression
+    smooth : float, default=0.01
+        share of each label spread over all clusters
+    n_init : int, default=10
+        starts of `KMeans`
+    random_state : default=None
+        to `KMeans`
+
+    Returns
+    -------
+    tuple
+        `coef` (K, d) and `intercept` (K,)
+    """
     if X.shape[0] < n_clusters:
         raise ValueError(f"n_samples={X.shape[0]} should be >= n_clusters={n_clusters}.")
     labels = KMeans(n_clusters, n_init=n_init, random_state=random_state).fit(X).labels_
@@ -332,7 +621,20 @@ def column_scale(
     X: np.ndarray,  # `(n, d)`
     scale: bool = True,  # False: nothing is taken off
 ) -> tuple:  # mean `(d,)` and spread `(d,)`; the spread of a constant column is 1
-    "What to take off each column, and what to divide it by, so that units do not matter."
+    """What to take off each column, and what to divide it by, so that units do not matter.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    scale : bool, default=True
+        False: nothing is taken off
+
+    Returns
+    -------
+    tuple
+        mean `(d,)` and spread `(d,)`; the spread of a constant column is 1
+    """
     d = X.shape[1]
     if not scale:
         return np.zeros(d), np.ones(d)
@@ -348,7 +650,26 @@ def logistic_values(
     off: np.ndarray,  # `(n, T)` weights of "off"
     ridge: np.ndarray,  # `(p,)` penalty of each squared weight
 ) -> tuple:  # values `(T,)`, gradients `(T, p)`, curvatures `(n, T)`
-    "Eq. (6) for all targets at once, ridge included."
+    """Eq. (6) for all targets at once, ridge included.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, p)`
+    W : np.ndarray
+        `(T, p)` one row of weights per target
+    on : np.ndarray
+        `(n, T)` weights of "on"
+    off : np.ndarray
+        `(n, T)` weights of "off"
+    ridge : np.ndarray
+        `(p,)` penalty of each squared weight
+
+    Returns
+    -------
+    tuple
+        values `(T,)`, gradients `(T, p)`, curvatures `(n, T)`
+    """
     Z = X @ W.T
     s, w = expit(Z), on + off
     value = (on * log_expit(Z) + off * log_expit(-Z)).sum(0) - W**2 @ ridge
@@ -429,7 +750,19 @@ def _climb(X, W, on, off, ridge, newton, max_iter, tol):
 #| code-fold: true
 #| code-summary: "many logistic regressions on the same rows"
 class LogisticFit(NamedTuple):
-    "What `fit_logistic` returns, one row per target."
+    """What `fit_logistic` returns, one row per target.
+
+    Attributes
+    ----------
+    coef : np.ndarray
+        `(T, d)`
+    intercept : np.ndarray
+        `(T,)`
+    value : np.ndarray
+        `(T,)` objective, penalty included
+    converged : bool
+        every target reached `tol` (or 100 `tol`, if rounding stopped it)
+    """
 
     coef: np.ndarray  # `(T, d)`
     intercept: np.ndarray  # `(T,)`
@@ -450,7 +783,31 @@ def fit_logistic(
     max_iter: int = 200,  # steps
     tol: float = 1e-8,  # largest gradient entry, per unit of weight
 ) -> LogisticFit:
-    "Weighted logistic regressions of many targets on the same rows, eq. (6)."
+    """Weighted logistic regressions of many targets on the same rows, eq. (6).
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` shared features
+    on : np.ndarray
+        `(n, T)` weights of "on", not negative
+    off : np.ndarray
+        `(n, T)` weights of "off", not negative
+    lam : float, default=0.001
+        penalty on each squared `coef`; in eq. (6) weights are not averaged
+    start : tuple, default=None
+        `(coef, intercept)`, `(T, d)` and `(T,)`
+    solver : str, default='auto'
+        "newton", "lbfgs"; auto is newton up to 300 features
+    max_iter : int, default=200
+        steps
+    tol : float, default=1e-08
+        largest gradient entry, per unit of weight
+
+    Returns
+    -------
+    LogisticFit
+    """
     on, off = (np.asarray(a, float).reshape(len(X), -1) for a in (on, off))
     if on.shape != off.shape:
         raise ValueError(
@@ -479,25 +836,53 @@ def fit_logistic(
 
 # %% ../nbs/06_softmax.ipynb #d884b523
 class SoftmaxPredictor:
-    "`decision_function`, `predict_proba` and `predict` from `coef_` and `intercept_`."
+    """`decision_function`, `predict_proba` and `predict` from `coef_` and `intercept_`.
+
+    Attributes
+    ----------
+    coef_ : np.ndarray
+        `(K, d)` softmax weights, in units of `X`
+    intercept_ : np.ndarray
+        `(K,)` softmax intercepts
+    """
 
     coef_: np.ndarray  # `(K, d)` softmax weights, in units of `X`
     intercept_: np.ndarray  # `(K,)` softmax intercepts
 
     def decision_function(self, X):
-        "Logits of new rows, `(n, K)`."
+        """Logits of new rows, `(n, K)`.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return logits(X, self.coef_, self.intercept_)
 
     def predict_log_proba(self, X):
-        "Log-probabilities of new rows."
+        """Log-probabilities of new rows.
+
+        Parameters
+        ----------
+        X
+        """
         return log_softmax(self.decision_function(X))
 
     def predict_proba(self, X):
-        "Cluster probabilities of new rows."
+        """Cluster probabilities of new rows.
+
+        Parameters
+        ----------
+        X
+        """
         return proba(self.decision_function(X))
 
     def predict(self, X):
-        "Most probable cluster of new rows."
+        """Most probable cluster of new rows.
+
+        Parameters
+        ----------
+        X
+        """
         return self.decision_function(X).argmax(1)

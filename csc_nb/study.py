@@ -40,7 +40,17 @@ INSTRUCTIONS = {
 
 
 class Ask(NamedTuple):
-    "One question of the plan."
+    """One question of the plan.
+
+    Attributes
+    ----------
+    task : str
+        name of the item set
+    kind : str
+        "pair" or "triple"
+    rows : tuple
+        row numbers in that set
+    """
 
     task: str  # name of the item set
     kind: str  # "pair" or "triple"
@@ -55,7 +65,25 @@ def draw_plan(
     seed=0,
     participant="",
 ) -> list:  # of `Ask`
-    "The questions of one participant, in order."
+    """The questions of one participant, in order.
+
+    Parameters
+    ----------
+    sets : dict
+        name → `Items`
+    n_pairs : int, default=195
+    n_triples : int, default=130
+        questions of each kind for each set
+    order : str, default='blocks'
+        or "mixed"
+    seed : default=0
+    participant : default=''
+
+    Returns
+    -------
+    list
+        of `Ask`
+    """
     if order not in ("blocks", "mixed"):
         raise ValueError(
             f"order={order!r}: use 'blocks' (one task after the other) or 'mixed'."
@@ -113,7 +141,27 @@ class _Log:
 
 # %% ../nbs/30b_study.ipynb #203e1d15
 class Study(_Log):
-    "Instructions, practice, questions, questionnaire: one participant."
+    """Instructions, practice, questions, questionnaire: one participant.
+
+    Parameters
+    ----------
+    sets : dict
+        name → `Items`
+    truth : dict
+        name → label of each row; for the feedback in practice only
+    log
+        one for each participant
+    participant
+        a name or a number
+    n_pairs : default=195
+    n_triples : default=130
+    order : default='blocks'
+        the plan
+    n_practice : default=3
+        of each kind, on the first set
+    seed : default=0
+    wait : default=0.0
+    """
 
     def __init__(
         self,
@@ -263,7 +311,18 @@ Study.begin, Study.answer, Study.fill_in = _begin, _answer, _fill_in
 def read_study(
     logs,  # paths
 ) -> list:  # records: participant, task, kind, rows (ids), answer, seconds
-    "Every answer of every participant."
+    """Every answer of every participant.
+
+    Parameters
+    ----------
+    logs
+        paths
+
+    Returns
+    -------
+    list
+        records: participant, task, kind, rows (ids), answer, seconds
+    """
     out = []
     for log in logs:
         for e in standing_answers(read_journal(log)[0]):
@@ -289,7 +348,17 @@ def _mean_sd(groups):
 
 
 def time_table(logs) -> list:  # records, Table 3.6
-    "Seconds for an answer: all, and by what was answered."
+    """Seconds for an answer: all, and by what was answered.
+
+    Parameters
+    ----------
+    logs
+        records, Table 3.6
+
+    Returns
+    -------
+    list
+    """
     data, out = [r for r in read_study(logs) if r["seconds"] is not None], []
     people = sorted({r["participant"] for r in data})
     for task in sorted({r["task"] for r in data}):
@@ -331,7 +400,17 @@ def time_table(logs) -> list:  # records, Table 3.6
 
 # %% ../nbs/30b_study.ipynb #a2cfeb82
 def preference_table(logs) -> list:  # records, Table 3.7
-    "How many people chose what in the questionnaire."
+    """How many people chose what in the questionnaire.
+
+    Parameters
+    ----------
+    logs
+        records, Table 3.7
+
+    Returns
+    -------
+    list
+    """
     filled = [
         e["answers"]
         for log in logs
@@ -348,7 +427,15 @@ def preference_table(logs) -> list:  # records, Table 3.7
 
 
 class Confusion(NamedTuple):
-    "Truth against answers."
+    """Truth against answers.
+
+    Attributes
+    ----------
+    table : np.ndarray
+        mean counts over people: rows are the truth, columns the answer, “unsure” last
+    accuracy : float
+        share of right answers among those given
+    """
 
     table: (
         np.ndarray
@@ -362,7 +449,23 @@ def confusion(
     task,  # name of the set
     kind,  # "pair" or "triple"
 ) -> Confusion:
-    "Tables 3.8 and 3.9: the average confusion matrix of a set and a kind of question."
+    """Tables 3.8 and 3.9: the average confusion matrix of a set and a kind of question.
+
+    Parameters
+    ----------
+    logs
+        paths
+    truth
+        name of the set → {id: label}
+    task
+        name of the set
+    kind
+        "pair" or "triple"
+
+    Returns
+    -------
+    Confusion
+    """
     order = (*(PAIR_ORDER if kind == "pair" else TRIPLE_ORDER), "unsure")
     label, data = (
         truth[task],
@@ -387,7 +490,14 @@ def confusion(
 
 # %% ../nbs/30b_study.ipynb #56e69a4f
 class StudyView:
-    "The screen of a study; holds no answers."
+    """The screen of a study; holds no answers.
+
+    Parameters
+    ----------
+    study
+    reference : default=None
+    pause : default=0.2
+    """
 
     def __init__(
         self, study, reference=None, pause=0.2
@@ -437,7 +547,14 @@ class StudyView:
         display(self.widget)
 
     def do(self, action, turn, seconds=None):
-        "What a click or a key does."
+        """What a click or a key does.
+
+        Parameters
+        ----------
+        action
+        turn
+        seconds : default=None
+        """
         s, word = self.study, ""
         if self.catcher is not None:
             self.catcher.heard += 1

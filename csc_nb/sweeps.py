@@ -18,7 +18,7 @@ from scipy.stats import wilcoxon
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
-from .compare import fit_one
+from .comparison import fit_one
 from .constraints import Constraints
 from .datasets import load, scale_columns
 from .estimators import methods as registered
@@ -37,7 +37,17 @@ except ImportError:
 
 # %% ../nbs/31_sweeps.ipynb #760bf372
 class Task(NamedTuple):
-    "One cell of the grid."
+    """One cell of the grid.
+
+    Attributes
+    ----------
+    noise : float
+        chance that an answer is wrong
+    n_constraints : str
+        a rule such as "n/2", see `n_answers`
+    seed : int
+        number of the repeat
+    """
 
     method: str
     dataset: str
@@ -63,7 +73,18 @@ def child_seed(
     random_state: int,  # the study's seed
     *words,  # what identifies the task
 ) -> int:  # a seed for this task alone
-    "The `SeedSequence` child that belongs to these words, as one number."
+    """The `SeedSequence` child that belongs to these words, as one number.
+
+    Parameters
+    ----------
+    random_state : int
+        the study's seed
+
+    Returns
+    -------
+    int
+        a seed for this task alone
+    """
     digest = hashlib.sha256("\x1f".join(map(str, words)).encode()).digest()
     key = tuple(np.frombuffer(digest, "<u4").tolist())
     return int(
@@ -75,7 +96,19 @@ def task_seeds(
     random_state: int,  # the study's seed
     task: Task,
 ) -> tuple:  # seed of the answers, seed of the fit
-    "Answers are shared by the methods; the fit's randomness is its own."
+    """Answers are shared by the methods; the fit's randomness is its own.
+
+    Parameters
+    ----------
+    random_state : int
+        the study's seed
+    task : Task
+
+    Returns
+    -------
+    tuple
+        seed of the answers, seed of the fit
+    """
     key = task.key()
     return child_seed(random_state, "answers", *key[1:]), child_seed(
         random_state, "fit", *key
@@ -87,7 +120,22 @@ def n_answers(
     n: int,  # rows
     most: int = None,  # never more than this
 ) -> int:  # number of answers
-    "How many answers a rule means for `n` rows; never more than there are pairs."
+    """How many answers a rule means for `n` rows; never more than there are pairs.
+
+    Parameters
+    ----------
+    rule
+        100, "n", "n/2", "2n" or "1% of pairs"
+    n : int
+        rows
+    most : int, default=None
+        never more than this
+
+    Returns
+    -------
+    int
+        number of answers
+    """
     s, total = str(rule).replace(" ", ""), n * (n - 1) // 2
     if re.fullmatch(r"\d+", s):
         m = int(s)
@@ -103,7 +151,15 @@ def n_answers(
 
 # %% ../nbs/31_sweeps.ipynb #59a2f18e
 class Data(NamedTuple):
-    "Rows ready for clustering."
+    """Rows ready for clustering.
+
+    Attributes
+    ----------
+    y : np.ndarray
+        classes 0…k−1
+    k : int
+        number of classes among these rows
+    """
 
     X: np.ndarray
     y: np.ndarray  # classes 0…k−1
@@ -118,7 +174,26 @@ def prepare(
     max_rows: int = None,  # larger sets are sampled
     random_state: int = 0,  # the study's seed
 ) -> Data:
-    "Fill gaps, sample rows, scale columns."
+    """Fill gaps, sample rows, scale columns.
+
+    Parameters
+    ----------
+    name : str
+        name of the set; the sample of rows depends on it
+    X
+    y
+        rows and classes
+    scale : str | None, default='standard'
+        None, "standard" or "minmax"
+    max_rows : int, default=None
+        larger sets are sampled
+    random_state : int, default=0
+        the study's seed
+
+    Returns
+    -------
+    Data
+    """
     X, y = np.array(X, dtype=float), np.unique(y, return_inverse=True)[1]
     if len(X) != len(y):
         raise ValueError(f"{name}: {len(X)} rows but {len(y)} classes.")
@@ -140,7 +215,22 @@ def load_sets(
     absent: str = "raise",  # or "skip": leave out sets that are not here, with a warning
     **how,  # for `prepare`
 ) -> dict:  # name → Data
-    "Every data set of a study, prepared."
+    """Every data set of a study, prepared.
+
+    Parameters
+    ----------
+    datasets
+        names, or a dict name → (X, y)
+    absent : str, default='raise'
+        or "skip": leave out sets that are not here, with a warning
+    **how
+        for `prepare`
+
+    Returns
+    -------
+    dict
+        name → Data
+    """
     if isinstance(datasets, str):
         datasets = [datasets]
     if isinstance(datasets, dict):
@@ -170,7 +260,13 @@ class Spec(NamedTuple):
     params: dict
 
     def make(self, n_clusters, seed):
-        "A fresh estimator for one task."
+        """A fresh estimator for one task.
+
+        Parameters
+        ----------
+        n_clusters
+        seed
+        """
         if not isinstance(self.what, type):
             est = clone(self.what)
             return (
@@ -201,7 +297,20 @@ def resolve(
     methods,  # names, estimators, or a dict name → estimator
     params: dict = None,  # name → constructor parameters; `method` makes the name an alias
 ) -> dict:  # name → Spec
-    "Names and settings as specifications; mistakes are refused before anything runs."
+    """Names and settings as specifications; mistakes are refused before anything runs.
+
+    Parameters
+    ----------
+    methods
+        names, estimators, or a dict name → estimator
+    params : dict, default=None
+        name → constructor parameters; `method` makes the name an alias
+
+    Returns
+    -------
+    dict
+        name → Spec
+    """
     if isinstance(methods, str):
         methods = [methods]
     if isinstance(methods, dict):
@@ -271,7 +380,12 @@ _warm = set()
 
 
 def warm_up(spec):
-    "Fit twelve rows once per process, so that compiling is not charged to a task."
+    """Fit twelve rows once per process, so that compiling is not charged to a task.
+
+    Parameters
+    ----------
+    spec
+    """
     if spec.text() in _warm:
         return
     _warm.add(spec.text())
@@ -296,7 +410,24 @@ def score(
     c: Constraints,  # the answers
     metrics,  # names of `cluster_scores`, "nmi" (arithmetic) or "kept" (share of answers satisfied)
 ) -> dict:  # name → number
-    "The measures that were asked for."
+    """The measures that were asked for.
+
+    Parameters
+    ----------
+    y
+    labels
+        classes and clusters
+    c : Constraints
+        the answers
+    metrics
+        names of `cluster_scores`, "nmi" (arithmetic) or "kept" (share of answers
+        satisfied)
+
+    Returns
+    -------
+    dict
+        name → number
+    """
     s = cluster_scores(y, labels)
     s |= dict(
         nmi=s["nmi_arithmetic"],
@@ -322,7 +453,26 @@ def run_one(
     random_state: int,  # the study's seed
     metrics,  # names
 ) -> tuple:  # the row, what it cost
-    "Fit one cell of the grid."
+    """Fit one cell of the grid.
+
+    Parameters
+    ----------
+    task : Task
+    spec : Spec
+        the method
+    data : Data
+    m : int
+        answers
+    random_state : int
+        the study's seed
+    metrics
+        names
+
+    Returns
+    -------
+    tuple
+        the row, what it cost
+    """
     warm_up(spec)
     answers, fit = task_seeds(random_state, task)
     row = dict(status="ok", message="")
@@ -343,7 +493,18 @@ def run_one(
 def repair(
     path,  # a file of lines
 ) -> int:  # bytes cut off
-    "Cut a last line that has no end."
+    """Cut a last line that has no end.
+
+    Parameters
+    ----------
+    path
+        a file of lines
+
+    Returns
+    -------
+    int
+        bytes cut off
+    """
     path = Path(path)
     if not path.exists():
         return 0
@@ -357,7 +518,13 @@ def repair(
 
 # %% ../nbs/31_sweeps.ipynb #f53227b9
 class RowFile:
-    "A CSV file that only grows, by whole lines."
+    """A CSV file that only grows, by whole lines.
+
+    Parameters
+    ----------
+    path
+    columns
+    """
 
     def __init__(self, path, columns):
         self.path, self.columns = Path(path), list(columns)
@@ -407,7 +574,12 @@ COST = ("seconds", "cpu_seconds", "before_mb", "peak_mb")
 
 
 def columns(metrics):
-    "Columns of the result file."
+    """Columns of the result file.
+
+    Parameters
+    ----------
+    metrics
+    """
     return [
         *KEY,
         "n",
@@ -429,20 +601,46 @@ def cost_path(out):
 def read_rows(
     path,  # CSV file
 ) -> dict:  # key → row of strings; the last row of a key counts
-    "Rows of a result or cost file by their five words."
+    """Rows of a result or cost file by their five words.
+
+    Parameters
+    ----------
+    path
+        CSV file
+
+    Returns
+    -------
+    dict
+        key → row of strings; the last row of a key counts
+    """
     with open(path, newline="", encoding="utf-8") as f:
         return {tuple(r[c] for c in KEY): r for r in csv.DictReader(f)}
 
 # %% ../nbs/31_sweeps.ipynb #de996d08
 def fingerprint(spec, **settings):
-    "Eight hex digits for the method's settings and the study's."
+    """Eight hex digits for the method's settings and the study's.
+
+    Parameters
+    ----------
+    spec
+    **settings
+    """
     return hashlib.sha256(
         json.dumps([spec.text(), settings], sort_keys=True).encode()
     ).hexdigest()[:8]
 
 
 def grid(methods, datasets, noise, n_constraints, seeds):
-    "Every task: the first seed first, and in it the first noise level."
+    """Every task: the first seed first, and in it the first noise level.
+
+    Parameters
+    ----------
+    methods
+    datasets
+    noise
+    n_constraints
+    seeds
+    """
     return [
         Task(m, d, float(p), str(c), int(s))
         for s in seeds
@@ -466,7 +664,15 @@ def _check_levels(noise):
 
 # %% ../nbs/31_sweeps.ipynb #4568e90b
 class Plan(NamedTuple):
-    "What is to be done: tasks with all that they need, and rows that need no fit."
+    """What is to be done: tasks with all that they need, and rows that need no fit.
+
+    Attributes
+    ----------
+    todo : list
+        (task, row that is known beforehand)
+    skipped : list
+        rows
+    """
 
     todo: list  # (task, row that is known beforehand)
     skipped: list  # rows
@@ -474,7 +680,18 @@ class Plan(NamedTuple):
 
 
 def plan(tasks, sets, specs, finished, settings, caps, max_constraints):
-    "Sort the grid into finished, skipped and open tasks."
+    """Sort the grid into finished, skipped and open tasks.
+
+    Parameters
+    ----------
+    tasks
+    sets
+    specs
+    finished
+    settings
+    caps
+    max_constraints
+    """
     todo, skipped, done = [], [], 0
     prints = {m: fingerprint(s, **settings) for m, s in specs.items()}
     for t in tasks:
@@ -550,7 +767,49 @@ def sweep(
     progress: bool = True,  # a bar with the time left
     absent: str = "raise",  # or "skip" sets that are not on this machine
 ):  # a `Sweep`
-    "Run every open task of a grid and return all its rows."
+    """Run every open task of a grid and return all its rows.
+
+    Parameters
+    ----------
+    methods
+        registered names, "all:pairs", estimators, or a dict name → estimator
+    datasets
+        names, or a dict name → (X, y)
+    noise : default=(0.0, 0.1, 0.2, 0.3)
+        chances of a wrong answer
+    n_constraints : default='n/2'
+        one rule or several, see `n_answers`
+    seeds : default=3
+        number of repeats, or their numbers
+    metrics : default=('ari', 'nmi', 'f')
+        see `score`
+    out : default='results.csv'
+        rows; costs go to results.cost.csv beside it
+    params : dict, default=None
+        method → constructor parameters
+    caps : dict, default=None
+        method → most rows; larger sets give rows "skipped"
+    max_rows : int, default=None
+    max_constraints : int, default=None
+        sample larger sets; limit the answers
+    scale : str | None, default='standard'
+        columns
+    random_state : int, default=0
+        the study's seed
+    n_jobs : int, default=None
+        joblib's
+    seconds : float, default=None
+        hand out no task after this time; start again to go on
+    progress : bool, default=True
+        a bar with the time left
+    absent : str, default='raise'
+        or "skip" sets that are not on this machine
+
+    Returns
+    -------
+    result
+        a `Sweep`
+    """
     until = None if seconds is None else time.monotonic() + seconds
     noise, rules, metrics, caps = (
         _listed(noise),
@@ -622,7 +881,12 @@ def _number(s):
 
 
 class Sweep:
-    "Rows of a study; `rows` is a list of dicts."
+    """Rows of a study; `rows` is a list of dicts.
+
+    Parameters
+    ----------
+    rows
+    """
 
     def __init__(self, rows):
         self.rows = list(rows)
@@ -632,7 +896,13 @@ class Sweep:
 
     @classmethod
     def read(cls, out, tasks=None):
-        "All rows of a file with their costs; only those of `tasks` when given."
+        """All rows of a file with their costs; only those of `tasks` when given.
+
+        Parameters
+        ----------
+        out
+        tasks : default=None
+        """
         rows, costs = (
             read_rows(out),
             read_rows(cost_path(out)) if cost_path(out).exists() else {},
@@ -657,7 +927,12 @@ class Sweep:
         return type(self)(r for r in self.rows if ok(r))
 
     def values(self, column):
-        "The different values of a column, in order of appearance."
+        """The different values of a column, in order of appearance.
+
+        Parameters
+        ----------
+        column
+        """
         return list(dict.fromkeys(r[column] for r in self.rows))
 
     def metrics(self):
@@ -746,7 +1021,15 @@ Sweep.matrix, Sweep.ranks = _matrix, _ranks
 
 # %% ../nbs/31_sweeps.ipynb #f15a95c2
 class Paired(NamedTuple):
-    "Method `a` against `b` over data sets."
+    """Method `a` against `b` over data sets.
+
+    Attributes
+    ----------
+    difference : Interval
+        mean of a − b
+    p : float
+        Wilcoxon, two-sided
+    """
 
     a: str
     b: str
@@ -775,7 +1058,18 @@ def _paired(self, a, b, metric="ari", tie=1e-9, **where):
 def holm(
     p,  # p-values
 ) -> np.ndarray:  # corrected
-    "Holm's step-down correction."
+    """Holm's step-down correction.
+
+    Parameters
+    ----------
+    p
+        p-values
+
+    Returns
+    -------
+    np.ndarray
+        corrected
+    """
     p = np.asarray(p, float)
     order = np.argsort(p)
     out = np.empty_like(p)
@@ -854,7 +1148,18 @@ _KEYS = (
 def read_config(
     path,  # TOML file
 ) -> dict:  # arguments of `sweep`
-    'The arguments of a sweep from a file; `out` is relative to that file, `scale = "none"` means raw columns.'
+    """The arguments of a sweep from a file; `out` is relative to that file, `scale = "none"` means raw columns.
+
+    Parameters
+    ----------
+    path
+        TOML file
+
+    Returns
+    -------
+    dict
+        arguments of `sweep`
+    """
     path = Path(path)
     try:
         conf = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -32,7 +32,22 @@ def polya_urn(
     alpha: float,  # concentration: weight of a new cluster
     rng: np.random.Generator,  # source of randomness
 ) -> np.ndarray:  # `(n,)` cluster of each point, in order of appearance
-    "Seat `n` points one after the other by the urn (2)."
+    """Seat `n` points one after the other by the urn (2).
+
+    Parameters
+    ----------
+    n : int
+        number of points
+    alpha : float
+        concentration: weight of a new cluster
+    rng : np.random.Generator
+        source of randomness
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` cluster of each point, in order of appearance
+    """
     z, sizes = np.zeros(n, dtype=np.int64), []
     for i in range(n):
         z[i] = k = rng.choice(len(sizes) + 1, p=np.array(sizes + [alpha]) / (i + alpha))
@@ -46,14 +61,37 @@ def urn_log_prob(
     z: np.ndarray,  # `(n,)` labels; only the partition matters
     alpha: float,  # concentration
 ) -> float:  # log-probability of the partition
-    "Log-chance of a partition under the urn (2)."
+    """Log-chance of a partition under the urn (2).
+
+    Parameters
+    ----------
+    z : np.ndarray
+        `(n,)` labels; only the partition matters
+    alpha : float
+        concentration
+
+    Returns
+    -------
+    float
+        log-probability of the partition
+    """
     sizes = np.unique(z, return_counts=True)[1]
     seats = gammaln(alpha) - gammaln(alpha + len(z))
     return len(sizes) * np.log(alpha) + gammaln(sizes).sum() + seats
 
 # %% ../nbs/10_tvclust.ipynb #a52420f1
 class KnownVariance(NamedTuple):
-    "Spherical normal with known variance; prior `mu ~ N(m0, sigma2/kappa0)`."
+    """Spherical normal with known variance; prior `mu ~ N(m0, sigma2/kappa0)`.
+
+    Attributes
+    ----------
+    m0 : np.ndarray
+        `(d,)` prior mean
+    kappa0 : float
+        prior weight, in observations
+    sigma2 : float
+        variance inside a cluster
+    """
 
     m0: np.ndarray  # `(d,)` prior mean
     kappa0: float  # prior weight, in observations
@@ -76,20 +114,39 @@ class KnownVariance(NamedTuple):
         return (tau**2).sum(-1) * v / 2 + tau.shape[-1] * np.log(2 * np.pi * v) / 2
 
     def expect(self, tau, N):
-        "Posterior mean of θ, and of −ψ(θ)."
+        """Posterior mean of θ, and of −ψ(θ).
+
+        Parameters
+        ----------
+        tau
+        N
+        """
         v = self.sigma2 / (self.kappa0 + N)
         m = tau * v[:, None]
         return m, -((m**2).sum(1) + len(self.m0) * v) / (2 * self.sigma2)
 
     def draw(self, tau, N, rng):
-        "θ from its posterior, and −ψ(θ)."
+        """θ from its posterior, and −ψ(θ).
+
+        Parameters
+        ----------
+        tau
+        N
+        rng
+        """
         v = self.sigma2 / (self.kappa0 + N)
         m = tau * v[:, None] + np.sqrt(v)[:, None] * rng.standard_normal(tau.shape)
         return m, -(m**2).sum(1) / (2 * self.sigma2)
 
 
 class DirichletMultinomial(NamedTuple):
-    "Multinomial counts with a Dirichlet prior."
+    """Multinomial counts with a Dirichlet prior.
+
+    Attributes
+    ----------
+    a : np.ndarray
+        `(d,)` prior pseudo-counts
+    """
 
     a: np.ndarray  # `(d,)` prior pseudo-counts
     code = 2
@@ -108,11 +165,24 @@ class DirichletMultinomial(NamedTuple):
         return gammaln(tau).sum(-1) - gammaln(tau.sum(-1)) + 0.0 * N
 
     def expect(self, tau, N):
-        "Posterior mean of θ; ψ is 0."
+        """Posterior mean of θ; ψ is 0.
+
+        Parameters
+        ----------
+        tau
+        N
+        """
         return digamma(tau) - digamma(tau.sum(1, keepdims=True)), np.zeros(len(tau))
 
     def draw(self, tau, N, rng):
-        "θ from its posterior; ψ is 0."
+        """θ from its posterior; ψ is 0.
+
+        Parameters
+        ----------
+        tau
+        N
+        rng
+        """
         shares = rng.standard_gamma(tau) + 1e-300
         return np.log(shares / shares.sum(1, keepdims=True)), np.zeros(len(tau))
 
@@ -120,7 +190,19 @@ class DirichletMultinomial(NamedTuple):
 #| code-fold: true
 #| code-summary: "NormalInverseWishart, and log_evidence for every family"
 class NormalInverseWishart(NamedTuple):
-    "Normal with unknown mean and covariance; Normal–inverse-Wishart prior."
+    """Normal with unknown mean and covariance; Normal–inverse-Wishart prior.
+
+    Attributes
+    ----------
+    m0 : np.ndarray
+        `(d,)` prior mean
+    beta0 : float
+        prior weight of the mean, in observations
+    S0 : np.ndarray
+        `(d, d)` prior scatter
+    nu0 : float
+        degrees of freedom, above d-1
+    """
 
     m0: np.ndarray  # `(d,)` prior mean
     beta0: float  # prior weight of the mean, in observations
@@ -142,7 +224,13 @@ class NormalInverseWishart(NamedTuple):
         return np.concatenate([np.zeros(len(self.m0)), self.S0[upper]])
 
     def split(self, tau, N):
-        "β, ν, mean (from `m0`) and scatter S of each block."
+        """β, ν, mean (from `m0`) and scatter S of each block.
+
+        Parameters
+        ----------
+        tau
+        N
+        """
         d = len(self.m0)
         i, j = np.triu_indices(d)
         S = np.empty(tau.shape[:-1] + (d, d))
@@ -159,12 +247,24 @@ class NormalInverseWishart(NamedTuple):
         return multigammaln(nu / 2, d) + scatter + d / 2 * np.log(2 * np.pi / beta)
 
     def natural(self, Lam, b):
-        "Natural parameters (Λμ, −½Λ) on the upper triangle, for `b` = Λμ."
+        """Natural parameters (Λμ, −½Λ) on the upper triangle, for `b` = Λμ.
+
+        Parameters
+        ----------
+        Lam
+        b
+        """
         i, j = np.triu_indices(len(self.m0))
         return np.hstack([b, -Lam[:, i, j] * np.where(i == j, 0.5, 1.0)])
 
     def expect(self, tau, N):
-        "Posterior mean of θ, and of −ψ(θ)."
+        """Posterior mean of θ, and of −ψ(θ).
+
+        Parameters
+        ----------
+        tau
+        N
+        """
         beta, nu, m, S = self.split(tau, N)
         d = len(self.m0)
         Lam = nu[:, None, None] * np.linalg.inv(S)
@@ -174,7 +274,14 @@ class NormalInverseWishart(NamedTuple):
         return self.natural(Lam, b), (logdet - d / beta - (b * m).sum(1)) / 2
 
     def draw(self, tau, N, rng):
-        "θ from its posterior, and −ψ(θ); Λ by Bartlett's decomposition."
+        """θ from its posterior, and −ψ(θ); Λ by Bartlett's decomposition.
+
+        Parameters
+        ----------
+        tau
+        N
+        rng
+        """
         beta, nu, m, S = self.split(tau, N)
         d, Lam, mu = len(self.m0), np.empty(S.shape), np.empty(m.shape)
         for k in range(len(m)):
@@ -193,7 +300,20 @@ def log_evidence(
     family,  # `KnownVariance`, `NormalInverseWishart` or `DirichletMultinomial`
     X: np.ndarray,  # `(N, d)` the rows of one cluster
 ) -> float:  # log p(x_1, …, x_N), parameters integrated out
-    "Log-evidence of one cluster: a difference of `m`, from (7)."
+    """Log-evidence of one cluster: a difference of `m`, from (7).
+
+    Parameters
+    ----------
+    family
+        `KnownVariance`, `NormalInverseWishart` or `DirichletMultinomial`
+    X : np.ndarray
+        `(N, d)` the rows of one cluster
+
+    Returns
+    -------
+    float
+        log p(x_1, …, x_N), parameters integrated out
+    """
     tau = family.tau0 + family.T(X).sum(0)
     m = family.log_m(tau, float(len(X))) - family.log_m(family.tau0, 0.0)
     return m - family.h(X).sum()
@@ -203,7 +323,20 @@ def pair_counts(
     H: np.ndarray,  # `(m,)` chance that the two ends of each answer share a cluster
     links: Links,  # the answers
 ) -> np.ndarray:  # may inside, may-not inside, may-not outside, may outside
-    "The four counts that (8) depends on; each unordered pair once."
+    """The four counts that (8) depends on; each unordered pair once.
+
+    Parameters
+    ----------
+    H : np.ndarray
+        `(m,)` chance that the two ends of each answer share a cluster
+    links : Links
+        the answers
+
+    Returns
+    -------
+    np.ndarray
+        may inside, may-not inside, may-not outside, may outside
+    """
     f, s = links.f, links.s
     return np.array([f @ H, s @ H, s @ (1 - H), f @ (1 - H)])
 
@@ -233,7 +366,19 @@ def _cut_beta(a, b, floor):
 #| code-fold: true
 #| code-summary: "Rate and Noise: given rates, or learned ones with a Beta prior"
 class Rate(NamedTuple):
-    "The chance that an answer is right: a number, or a Beta prior cut off below `floor`."
+    """The chance that an answer is right: a number, or a Beta prior cut off below `floor`.
+
+    Attributes
+    ----------
+    value : float | None
+        the rate, if it is given
+    right : float
+        Beta prior: answers imagined to be right
+    wrong : float
+        and wrong
+    floor : float
+        a learned rate is at least this
+    """
 
     value: float | None = None  # the rate, if it is given
     right: float = 4.0  # Beta prior: answers imagined to be right
@@ -256,26 +401,51 @@ class Rate(NamedTuple):
         return w @ np.log(x), w @ np.log1p(-x), w @ x
 
     def log_evidence(self, right, wrong):
-        "Log-chance of so many right and wrong answers; a learned rate is integrated out."
+        """Log-chance of so many right and wrong answers; a learned rate is integrated out.
+
+        Parameters
+        ----------
+        right
+        wrong
+        """
         if self.value is not None:
             return right * np.log(self.value) + wrong * np.log1p(-self.value)
         prior = self._log_mass(self.right, self.wrong)
         return self._log_mass(self.right + right, self.wrong + wrong) - prior
 
     def expect(self, right, wrong):
-        "E log x and E log(1-x) after these answers."
+        """E log x and E log(1-x) after these answers.
+
+        Parameters
+        ----------
+        right
+        wrong
+        """
         if self.value is not None:
             return np.log([self.value, 1 - self.value])
         return np.array(self._averages(self.right + right, self.wrong + wrong)[:2])
 
     def mean(self, right, wrong):
-        "E x after these answers."
+        """E x after these answers.
+
+        Parameters
+        ----------
+        right
+        wrong
+        """
         if self.value is not None:
             return self.value
         return float(self._averages(self.right + right, self.wrong + wrong)[2])
 
     def sample(self, right, wrong, rng):
-        "A draw after these answers, and the log-density of the answers and the draw."
+        """A draw after these answers, and the log-density of the answers and the draw.
+
+        Parameters
+        ----------
+        right
+        wrong
+        rng
+        """
         if self.value is not None:
             return self.value, self.log_evidence(right, wrong)
         a, b = self.right + right, self.wrong + wrong
@@ -294,14 +464,29 @@ class Rate(NamedTuple):
 
 
 class Noise(NamedTuple):
-    "How far answers are trusted: a rate for true pairs and one for false pairs."
+    """How far answers are trusted: a rate for true pairs and one for false pairs.
+
+    Attributes
+    ----------
+    p : float | Rate | None
+        chance that a true pair is called "same"; None: learn
+    q : float | Rate | None
+        chance that a false pair is called "different"
+    tied : bool
+        one rate for both, that of p
+    """
 
     p: float | Rate | None = None  # chance that a true pair is called "same"; None: learn
     q: float | Rate | None = None  # chance that a false pair is called "different"
     tied: bool = False  # one rate for both, that of p
 
     def rates(self, c):
-        "Each rate with the numbers of answers that were right and wrong."
+        """Each rate with the numbers of answers that were right and wrong.
+
+        Parameters
+        ----------
+        c
+        """
         p, q = (v if isinstance(v, Rate) else Rate(v) for v in (self.p, self.q))
         if self.tied:
             return [(p, c[0] + c[2], c[1] + c[3])]
@@ -311,28 +496,67 @@ class Noise(NamedTuple):
         return per_rate * 2 if self.tied else per_rate
 
     def log_evidence(self, c):
-        "Log-chance of all answers given the partition."
+        """Log-chance of all answers given the partition.
+
+        Parameters
+        ----------
+        c
+        """
         return sum(rate.log_evidence(*answers) for rate, *answers in self.rates(c))
 
     def expect(self, c):
-        "E log p, E log(1-p), E log q, E log(1-q)."
+        """E log p, E log(1-p), E log q, E log(1-q).
+
+        Parameters
+        ----------
+        c
+        """
         per_rate = [rate.expect(*answers) for rate, *answers in self.rates(c)]
         return np.concatenate(self._both(per_rate))
 
     def mean(self, c):
-        "Posterior means of p and q."
+        """Posterior means of p and q.
+
+        Parameters
+        ----------
+        c
+        """
         per_rate = [rate.mean(*answers) for rate, *answers in self.rates(c)]
         return tuple(self._both(per_rate))
 
     def sample(self, c, rng):
-        "p and q from their conditionals, and the log-density of the answers and the rates."
+        """p and q from their conditionals, and the log-density of the answers and the rates.
+
+        Parameters
+        ----------
+        c
+        rng
+        """
         drawn = [rate.sample(*answers, rng) for rate, *answers in self.rates(c)]
         p, q = self._both([x for x, _ in drawn])
         return p, q, sum(log_density for _, log_density in drawn)
 
 # %% ../nbs/10_tvclust.ipynb #f3254641
 class TVModel(NamedTuple):
-    "What stays fixed: the two views and the priors."
+    """What stays fixed: the two views and the priors.
+
+    Attributes
+    ----------
+    X : np.ndarray
+        `(n, d)` data
+    family : NamedTuple
+        density of a cluster
+    links : Links
+        the answers
+    alpha : float
+        concentration
+    noise : Noise
+        trust in the answers
+    T : float
+        at most so many clusters
+    h : float
+        Σ h(x), a constant of the data
+    """
 
     X: np.ndarray  # `(n, d)` data
     family: NamedTuple  # density of a cluster
@@ -351,7 +575,27 @@ def tv_model(
     noise: Noise = Noise(),  # trust in the answers
     T: float = np.inf,  # at most so many clusters
 ) -> TVModel:
-    "Gather what stays fixed."
+    """Gather what stays fixed.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` data
+    family
+        density of a cluster
+    links : Links
+        the answers
+    alpha : float, default=1.0
+        concentration
+    noise : Noise, default=Noise()
+        trust in the answers
+    T : float, default=np.inf
+        at most so many clusters
+
+    Returns
+    -------
+    TVModel
+    """
     return TVModel(X, family, links, float(alpha), noise, T, family.h(X).sum())
 
 
@@ -359,7 +603,20 @@ def log_joint(
     z: np.ndarray,  # `(n,)` labels
     m: TVModel,  # the model; learned rates are integrated out
 ) -> float:  # log p(z, X, E)
-    "Joint log-probability of partition, data and answers: (2), (7), (8)."
+    """Joint log-probability of partition, data and answers: (2), (7), (8).
+
+    Parameters
+    ----------
+    z : np.ndarray
+        `(n,)` labels
+    m : TVModel
+        the model; learned rates are integrated out
+
+    Returns
+    -------
+    float
+        log p(z, X, E)
+    """
     blocks = sum(log_evidence(m.family, m.X[z == k]) for k in np.unique(z))
     same = (z[m.links.a] == z[m.links.b]).astype(float)
     answers = m.noise.log_evidence(pair_counts(same, m.links))
@@ -372,7 +629,24 @@ def friends_strangers(
     links: Links,  # the answers
     K: int,  # number of clusters
 ) -> tuple:  # friends and strangers of `i` in each cluster
-    "Friends and strangers at each table, eq. (12)."
+    """Friends and strangers at each table, eq. (12).
+
+    Parameters
+    ----------
+    i : int
+        a point
+    z : np.ndarray
+        `(n,)` labels 0..K-1
+    links : Links
+        the answers
+    K : int
+        number of clusters
+
+    Returns
+    -------
+    tuple
+        friends and strangers of `i` in each cluster
+    """
     e = slice(links.indptr[i], links.indptr[i + 1])
     at, answer = z[links.nbr[e]], links.edge[e]
     return np.bincount(at, links.f[answer], K), np.bincount(at, links.s[answer], K)
@@ -385,7 +659,26 @@ def conditional(
     p: float,  # sensitivity of the answers
     q: float,  # specificity
 ) -> np.ndarray:  # `(K+1,)` probability of each cluster, last of a new one
-    "Full conditional of one label, eq. (13), formula version."
+    """Full conditional of one label, eq. (13), formula version.
+
+    Parameters
+    ----------
+    i : int
+        the point to seat
+    z : np.ndarray
+        `(n,)` labels 0..K-1
+    m : TVModel
+        the model
+    p : float
+        sensitivity of the answers
+    q : float
+        specificity
+
+    Returns
+    -------
+    np.ndarray
+        `(K+1,)` probability of each cluster, last of a new one
+    """
     K, x = z.max() + 1, m.X[i : i + 1]
     others = np.arange(len(z)) != i
     f, s = friends_strangers(i, z, m.links, K)
@@ -594,7 +887,24 @@ def block_stats(
     R: np.ndarray,  # `(n,)` labels 0..K-1 or `(n, K)` responsibilities
     K: int | None = None,  # number of clusters, for labels
 ) -> tuple:  # `(K, D)` natural parameters τ₀ + ΣT(x), and `(K,)` sizes
-    "Posterior parameters of every cluster, from (7)."
+    """Posterior parameters of every cluster, from (7).
+
+    Parameters
+    ----------
+    family
+        density of a cluster
+    X : np.ndarray
+        `(n, d)` data
+    R : np.ndarray
+        `(n,)` labels 0..K-1 or `(n, K)` responsibilities
+    K : int | None, default=None
+        number of clusters, for labels
+
+    Returns
+    -------
+    tuple
+        `(K, D)` natural parameters τ₀ + ΣT(x), and `(K,)` sizes
+    """
     hard = R.ndim == 1
     if hard:
         K = R.max() + 1 if K is None else K
@@ -636,7 +946,21 @@ def _kernel_prior(family):
 
 # %% ../nbs/10_tvclust.ipynb #42610297
 class GibbsState(NamedTuple):
-    "Where the sampler is."
+    """Where the sampler is.
+
+    Attributes
+    ----------
+    z : np.ndarray
+        `(n,)` labels 0..K-1
+    p : float
+        sensitivity of the answers
+    q : float
+        specificity
+    K : int
+        number of clusters
+    log_joint : float
+        log p(z, X, E, p, q)
+    """
 
     z: np.ndarray  # `(n,)` labels 0..K-1
     p: float  # sensitivity of the answers
@@ -651,7 +975,23 @@ def gibbs_init(
     z: np.ndarray | None = None,  # start labels; default: seat the points one by one
     explicit: bool = False,  # draw the clusters' parameters too
 ) -> GibbsState:
-    "Start of the sampler."
+    """Start of the sampler.
+
+    Parameters
+    ----------
+    m : TVModel
+        the model
+    rng : np.random.Generator
+        source of randomness
+    z : np.ndarray | None, default=None
+        start labels; default: seat the points one by one
+    explicit : bool, default=False
+        draw the clusters' parameters too
+
+    Returns
+    -------
+    GibbsState
+    """
     p, q = m.noise.mean(np.zeros(4))
     z = np.full(len(m.X), -1) if z is None else np.unique(z, return_inverse=True)[1]
     return gibbs_step(GibbsState(z, p, q, 0, -np.inf), m, rng, explicit)
@@ -665,7 +1005,23 @@ def gibbs_step(
     rng: np.random.Generator,  # source of randomness
     explicit: bool = False,  # draw the clusters' parameters too, as the paper does
 ) -> GibbsState:
-    "One sweep of (13) over all points, then p and q from their Beta conditionals."
+    """One sweep of (13) over all points, then p and q from their Beta conditionals.
+
+    Parameters
+    ----------
+    state : GibbsState
+        where the sampler is
+    m : TVModel
+        the model
+    rng : np.random.Generator
+        source of randomness
+    explicit : bool, default=False
+        draw the clusters' parameters too, as the paper does
+
+    Returns
+    -------
+    GibbsState
+    """
     L, p, q = m.links, state.p, state.q
     gain = (L.f * np.log(p / (1 - q)) - L.s * np.log(q / (1 - p)))[L.edge]
     sweep = _explicit_sweep if explicit else _collapsed_sweep
@@ -725,7 +1081,20 @@ def point_estimate(
     draws: np.ndarray,  # `(S, n)` label vectors
     loss: str = "vi",  # "vi" (variation of information) or "binder" (least squares)
 ) -> tuple:  # labels of the best draw, and the mean loss of every draw
-    "The draw with the least average distance to all draws."
+    """The draw with the least average distance to all draws.
+
+    Parameters
+    ----------
+    draws : np.ndarray
+        `(S, n)` label vectors
+    loss : str, default='vi'
+        "vi" (variation of information) or "binder" (least squares)
+
+    Returns
+    -------
+    tuple
+        labels of the best draw, and the mean loss of every draw
+    """
     if loss not in ("vi", "binder"):
         raise ValueError(f"loss must be 'vi' or 'binder'; got {loss!r}.")
     Z = np.ascontiguousarray(draws, dtype=np.int64)
@@ -738,7 +1107,22 @@ def stick_logs(
     alpha: float,  # concentration
     full: bool,  # is the last stick the rest (v = 1)?
 ) -> tuple:  # `(K,)` E log π, and the log-evidence of the sizes
-    "Expected log-weights of the sticks, and their part of the bound."
+    """Expected log-weights of the sticks, and their part of the bound.
+
+    Parameters
+    ----------
+    N : np.ndarray
+        `(K,)` soft sizes
+    alpha : float
+        concentration
+    full : bool
+        is the last stick the rest (v = 1)?
+
+    Returns
+    -------
+    tuple
+        `(K,)` E log π, and the log-evidence of the sizes
+    """
     a, b = 1 + N, alpha + N[::-1].cumsum()[::-1] - N
     if full:
         a, b = a[:-1], b[:-1]
@@ -749,7 +1133,21 @@ def stick_logs(
 
 # %% ../nbs/10_tvclust.ipynb #229221e2
 class VBState(NamedTuple):
-    "Responsibilities and the statistics that determine every other factor."
+    """Responsibilities and the statistics that determine every other factor.
+
+    Attributes
+    ----------
+    R : np.ndarray
+        `(n, K)` responsibilities
+    tau : np.ndarray
+        `(K, D)` parameters of the clusters
+    N : np.ndarray
+        `(K,)` soft sizes
+    counts : np.ndarray
+        four soft pair counts
+    elbo : float
+        the bound
+    """
 
     R: np.ndarray  # `(n, K)` responsibilities
     tau: np.ndarray  # `(K, D)` parameters of the clusters
@@ -778,7 +1176,19 @@ def vb_state(
     R: np.ndarray,  # `(n, K)` responsibilities
     m: TVModel,  # the model
 ) -> VBState:
-    "All other factors at their optimum for `R`, and the bound."
+    """All other factors at their optimum for `R`, and the bound.
+
+    Parameters
+    ----------
+    R : np.ndarray
+        `(n, K)` responsibilities
+    m : TVModel
+        the model
+
+    Returns
+    -------
+    VBState
+    """
     tau, N = block_stats(m.family, m.X, R)
     counts = pair_counts(_overlap(R, m.links.a, m.links.b), m.links)
     return VBState(R, tau, N, counts, _bound(tau, N, counts, -xlogy(R, R).sum(), m))
@@ -835,7 +1245,21 @@ def vb_step(
     m: TVModel,  # the model
     batches: list | None = None,  # row numbers of each mini-batch; default all rows
 ) -> VBState:
-    "One pass over the rows; the bound never falls."
+    """One pass over the rows; the bound never falls.
+
+    Parameters
+    ----------
+    state : VBState
+        where we are; its `R` is updated in place
+    m : TVModel
+        the model
+    batches : list | None, default=None
+        row numbers of each mini-batch; default all rows
+
+    Returns
+    -------
+    VBState
+    """
     R, tau, N, counts = state.R, state.tau.copy(), state.N.copy(), state.counts
     for batch in batches or [np.arange(len(R))]:
         for rows, T, old in _local(R, batch, tau, N, counts, m):
@@ -866,7 +1290,24 @@ def svb_step(
     batch: np.ndarray,  # row numbers
     rho: float,  # length of the step; 1 with all rows is `vb_step`
 ) -> VBState:  # its `elbo` is a noisy estimate
-    "One stochastic natural-gradient step."
+    """One stochastic natural-gradient step.
+
+    Parameters
+    ----------
+    state : VBState
+        where we are; the batch's rows of `R` are updated in place
+    m : TVModel
+        the model
+    batch : np.ndarray
+        row numbers
+    rho : float
+        length of the step; 1 with all rows is `vb_step`
+
+    Returns
+    -------
+    VBState
+        its `elbo` is a noisy estimate
+    """
     R, L, K = state.R, m.links, state.R.shape[1]
     up, inside = len(R) / len(batch), np.zeros(len(R))
     tau, N, entropy, h = np.tile(m.family.tau0, (K, 1)), np.zeros(K), 0.0, 0.0
@@ -894,7 +1335,30 @@ def svb_run(
     tol: float = 1e-5,  # stop when an epoch's mean bound gains less than this per row
     forgetting: float = 0.7,  # κ: step t has length (t+10)^-κ
 ) -> tuple:  # state, noisy bound after every step
-    "Stochastic steps over shuffled batches, until an epoch's bound no longer rises."
+    """Stochastic steps over shuffled batches, until an epoch's bound no longer rises.
+
+    Parameters
+    ----------
+    s : VBState
+        start
+    m : TVModel
+        the model
+    rng : np.random.RandomState
+        source of randomness
+    batch_size : int, default=10000
+        rows per step
+    max_epochs : int, default=20
+        visits of all rows at most
+    tol : float, default=1e-05
+        stop when an epoch's mean bound gains less than this per row
+    forgetting : float, default=0.7
+        κ: step t has length (t+10)^-κ
+
+    Returns
+    -------
+    tuple
+        state, noisy bound after every step
+    """
     n, path, means, t = len(m.X), [s.elbo], [-np.inf], 0
     while len(means) <= max_epochs:
         for batch in np.array_split(rng.permutation(n), -(-n // batch_size)):
@@ -955,7 +1419,21 @@ def vb_merge(
     m: TVModel,  # the model
     tries: int = 8,  # pairs whose entropy is looked at, per merge
 ) -> VBState:
-    "Merge pairs of clusters while that raises the bound; then order clusters by size."
+    """Merge pairs of clusters while that raises the bound; then order clusters by size.
+
+    Parameters
+    ----------
+    state : VBState
+        where we are
+    m : TVModel
+        the model
+    tries : int, default=8
+        pairs whose entropy is looked at, per merge
+
+    Returns
+    -------
+    VBState
+    """
     s = state
     while len(s.N) > 1:
         pick = _best_merge(s, m, tries)
@@ -994,7 +1472,23 @@ def vb_split(
     rng: np.random.RandomState,  # source of randomness
     passes: int = 5,  # passes before a split is judged
 ) -> VBState:
-    "Split clusters by 2-means where that raises the bound."
+    """Split clusters by 2-means where that raises the bound.
+
+    Parameters
+    ----------
+    state : VBState
+        where we are
+    m : TVModel
+        the model
+    rng : np.random.RandomState
+        source of randomness
+    passes : int, default=5
+        passes before a split is judged
+
+    Returns
+    -------
+    VBState
+    """
     s, Y, z = state, _scaled(m), state.R.argmax(1)
     for k in range(len(state.N)):
         rows = np.flatnonzero(z == k)
@@ -1023,7 +1517,23 @@ def vb_init(
     trust: float = 0.9,  # rate at which learned answers are trusted during the warm-up
     warm: int = 8,  # warm-up passes
 ) -> VBState:
-    "k-means with `T` centres, then a warm-up with fixed rates."
+    """k-means with `T` centres, then a warm-up with fixed rates.
+
+    Parameters
+    ----------
+    m : TVModel
+        the model
+    rng : np.random.RandomState
+        source of randomness
+    trust : float, default=0.9
+        rate at which learned answers are trusted during the warm-up
+    warm : int, default=8
+        warm-up passes
+
+    Returns
+    -------
+    VBState
+    """
     Y = _scaled(m)
     sub = Y if len(Y) <= 20_000 else Y[rng.choice(len(Y), 20_000, replace=False)]
     K = min(m.T, len(np.unique(sub, axis=0)))
@@ -1046,7 +1556,28 @@ def vb_run(
     batches: list | None = None,  # row numbers of each mini-batch
     rng: np.random.RandomState | None = None,  # randomness; without it no splits are tried
 ) -> tuple:  # final state, bound after every pass
-    "Passes, merges and splits until none raises the bound."
+    """Passes, merges and splits until none raises the bound.
+
+    Parameters
+    ----------
+    s : VBState
+        start
+    m : TVModel
+        the model
+    max_iter : int, default=200
+        passes at most
+    tol : float, default=1e-05
+        stop when a pass gains less than this per row
+    batches : list | None, default=None
+        row numbers of each mini-batch
+    rng : np.random.RandomState | None, default=None
+        randomness; without it no splits are tried
+
+    Returns
+    -------
+    tuple
+        final state, bound after every pass
+    """
     path, rounds = [s.elbo], 3
     for it in range(max_iter):
         s = vb_step(s, m, batches)
@@ -1075,7 +1606,32 @@ def vb_fit(
     forgetting: float | None = None,  # κ of stochastic steps; None: incremental passes
     sample: int = 20_000,  # above this many rows, starts use a sample of this size
 ) -> tuple:  # final state, and the bound after every pass or stochastic step
-    "Mean field from several starts."
+    """Mean field from several starts.
+
+    Parameters
+    ----------
+    m : TVModel
+        the model
+    rng : np.random.RandomState
+        source of randomness
+    n_init : int, default=3
+        starts; the best bound wins
+    max_iter : int, default=200
+        passes at most
+    tol : float, default=1e-05
+        stop when a pass gains less than this per row
+    batch_size : int | None, default=None
+        rows per mini-batch; None: all rows at once
+    forgetting : float | None, default=None
+        κ of stochastic steps; None: incremental passes
+    sample : int, default=20000
+        above this many rows, starts use a sample of this size
+
+    Returns
+    -------
+    tuple
+        final state, and the bound after every pass or stochastic step
+    """
     n, batches = len(m.X), None
     if batch_size is not None:
         batches = np.array_split(rng.permutation(n), -(-n // batch_size))
@@ -1114,7 +1670,13 @@ def _sample_model(m, rng, size):
 
 
 def sub_model(m, rows):
-    "The model on some rows, with the answers whose two ends are among them."
+    """The model on some rows, with the answers whose two ends are among them.
+
+    Parameters
+    ----------
+    m
+    rows
+    """
     new = np.full(len(m.X), -1)
     new[rows] = np.arange(len(rows))
     L = m.links
@@ -1130,7 +1692,20 @@ def vb_assign(
     s: VBState,  # a fitted state
     m: TVModel,  # the model; `m.X` may hold new rows
 ) -> np.ndarray:  # `(n, K)` responsibilities of the rows of `m.X`, answers ignored
-    "Responsibilities of rows without answers."
+    """Responsibilities of rows without answers.
+
+    Parameters
+    ----------
+    s : VBState
+        a fitted state
+    m : TVModel
+        the model; `m.X` may hold new rows
+
+    Returns
+    -------
+    np.ndarray
+        `(n, K)` responsibilities of the rows of `m.X`, answers ignored
+    """
     eta, c = m.family.expect(s.tau, s.N)
     c = c + stick_logs(s.N, m.alpha, len(s.N) == m.T)[0]
     chunks = _chunks(len(m.X), s.tau.shape[1])
@@ -1143,7 +1718,19 @@ def default_family(
     spread: float = 0.1,  # variance expected inside a cluster, as a share of the total
     beta0: float = 0.1,  # prior weight of the cluster means
 ):
-    "A weakly informative prior in the units of `X`."
+    """A weakly informative prior in the units of `X`.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` data
+    likelihood : str, default='normal'
+        "normal", "known-variance" or "multinomial"
+    spread : float, default=0.1
+        variance expected inside a cluster, as a share of the total
+    beta0 : float, default=0.1
+        prior weight of the cluster means
+    """
     d = X.shape[1]
     if likelihood == "multinomial":
         return DirichletMultinomial(np.full(d, 0.5))
@@ -1221,6 +1808,66 @@ class TVClust(ConstrainedClusterer):
     268 nats higher than without, ARI .28 to .95), and learned rates of at least ½, so that
     an answer never speaks for its opposite.
 
+    Parameters
+    ----------
+    n_clusters : default=None
+        at most so many clusters; None: 20 in mean field, else no limit
+    inference : default='variational'
+        mean field; "gibbs", or "gibbs-explicit" as in the paper
+    alpha : default=1.0
+        concentration, above 0: weight of a new cluster
+    p : default='learn'
+        chance that a true pair is called "same": "learn", number or Beta pair
+    q : default='learn'
+        the same for a false pair and "different"; "same": one rate for both
+    likelihood : default='normal'
+        or "known-variance", "multinomial", or a family with a prior
+    n_init : default=3
+        mean field: starts; the best bound wins
+    max_iter : default=200
+        passes at most; Gibbs: draws kept, after as many sweeps of burn-in
+    tol : default=1e-05
+        mean field: stop when a pass gains less than this per row
+    batch_size : default=None
+        mean field: rows of a mini-batch; None: all rows at once
+    updates : default='incremental'
+        "stochastic": natural-gradient steps; or their κ above ½
+    random_state : default=None
+        seed of starts, batches and draws
+
+    Attributes
+    ----------
+    labels_ : np.ndarray
+        (n,) cluster of each row
+    n_clusters_ : int
+        how many clusters were found
+    p_ : float
+        posterior mean: chance that a true pair is called "same"
+    q_ : float
+        posterior mean: chance that a false pair is called "different"
+    suspicion_ : np.ndarray
+        (n_answers,) posterior chance that each answer is wrong
+    suspects_ : np.ndarray
+        answers with suspicion above ½ by position, most suspect first
+    family_ : NamedTuple
+        density of a cluster, with its prior; no constant columns
+    objective_history_ : np.ndarray
+        cost, best so far: minus bound, or minus log joint
+    n_iter_ : int
+        passes, or sweeps of the sampler with the burn-in
+    elbo_history_ : np.ndarray
+        mean field: bound after each pass; noisy if stochastic
+    responsibilities_ : np.ndarray
+        mean field: (n, K) chance of each cluster
+    trace_ : dict
+        Gibbs: K, log_joint, p, q after each sweep, burn-in included
+    draws_ : np.ndarray
+        Gibbs: (max_iter, n) labels after the burn-in
+    coclustering_
+        `(n, n)` posterior chance of sharing a cluster; computed when asked for.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb import Constraints, TVClust
     >>> X = np.r_[np.linspace(0, 1, 20), np.linspace(9, 10, 20)][:, None]
@@ -1317,7 +1964,15 @@ class TVClust(ConstrainedClusterer):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        "Cluster `X`; with no constraints this is a Dirichlet process mixture."
+        """Cluster `X`; with no constraints this is a Dirichlet process mixture.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        """
         X, c = self._validate_fit(X, constraints, sample_id)
         self._columns = np.arange(X.shape[1])
         if isinstance(self.likelihood, str) and self.likelihood != "multinomial":
@@ -1392,7 +2047,20 @@ class TVClust(ConstrainedClusterer):
         rows=None,  # row numbers; default all
         cols=None,  # row numbers; default all
     ) -> np.ndarray:  # `(len(rows), len(cols))` posterior chance of sharing a cluster
-        "Posterior co-clustering probabilities of some rows with others."
+        """Posterior co-clustering probabilities of some rows with others.
+
+        Parameters
+        ----------
+        rows : default=None
+            row numbers; default all
+        cols : default=None
+            row numbers; default all
+
+        Returns
+        -------
+        np.ndarray
+            `(len(rows), len(cols))` posterior chance of sharing a cluster
+        """
         check_is_fitted(self)
         everybody = np.arange(len(self.labels_))
         rows = everybody if rows is None else np.atleast_1d(rows)
@@ -1417,7 +2085,12 @@ class TVClust(ConstrainedClusterer):
         return self.coclustering()
 
     def predict_proba(self, X):
-        "Chance of each cluster for new rows."
+        """Chance of each cluster for new rows.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)[:, self._columns]
         if self.inference != "variational":
@@ -1439,7 +2112,12 @@ class TVClust(ConstrainedClusterer):
         return out
 
     def predict(self, X):
-        "Most probable cluster of new rows."
+        """Most probable cluster of new rows.
+
+        Parameters
+        ----------
+        X
+        """
         return self.predict_proba(X).argmax(1)
 
 
@@ -1447,7 +2125,20 @@ def wrong_proba(
     H: np.ndarray,  # `(m,)` posterior chance that the two ends share a cluster
     value: np.ndarray,  # `(m,)` answers +1, -1, 0
 ) -> np.ndarray:  # `(m,)` posterior chance that the answer is wrong
-    "Posterior chance that each answer is wrong."
+    """Posterior chance that each answer is wrong.
+
+    Parameters
+    ----------
+    H : np.ndarray
+        `(m,)` posterior chance that the two ends share a cluster
+    value : np.ndarray
+        `(m,)` answers +1, -1, 0
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` posterior chance that the answer is wrong
+    """
     return np.where(value > 0, 1 - H, np.where(value < 0, H, 0.0))
 
 

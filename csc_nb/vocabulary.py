@@ -69,7 +69,20 @@ def close_words(
     word,  # what somebody wrote
     known,  # what could have been meant
 ) -> str:  # " (did you mean 'x'?)", or nothing
-    "A hint with up to three known words that look like `word`."
+    """A hint with up to three known words that look like `word`.
+
+    Parameters
+    ----------
+    word
+        what somebody wrote
+    known
+        what could have been meant
+
+    Returns
+    -------
+    str
+        " (did you mean 'x'?)", or nothing
+    """
     known = [str(k) for k in list(known)[:20_000]]
     low = str(word).strip().casefold()
     near = [k for k in known if k.strip().casefold() == low][:3]
@@ -121,7 +134,22 @@ def parse_answers(
 ) -> (
     np.ndarray
 ):  # `(m,)` int16: place in `RESPONSES[kind]`, -1 unsure; a grade is its number
-    "Read a column of answers, or say which of them cannot be read."
+    """Read a column of answers, or say which of them cannot be read.
+
+    Parameters
+    ----------
+    values
+        one answer for each question: words, numbers or truth values
+    kind : str, default='pair'
+        kind of question
+    value_kind : str, default=None
+        what 0 means in a column of pair answers: "01" or "pm1"
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` int16: place in `RESPONSES[kind]`, -1 unsure; a grade is its number
+    """
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r} is not known: use one of {', '.join(KINDS)}.")
     if value_kind not in (None, "01", "pm1"):
@@ -201,7 +229,20 @@ def parse_answer(
     value,  # a word, a number, or True and False
     kind: str = "pair",  # kind of question
 ) -> int:  # place in `RESPONSES[kind]`, -1 unsure; a grade is its number
-    "Read one answer."
+    """Read one answer.
+
+    Parameters
+    ----------
+    value
+        a word, a number, or True and False
+    kind : str, default='pair'
+        kind of question
+
+    Returns
+    -------
+    int
+        place in `RESPONSES[kind]`, -1 unsure; a grade is its number
+    """
     return int(parse_answers([value], kind, "pm1" if kind == "pair" else None)[0])
 
 
@@ -209,7 +250,20 @@ def answer_word(
     code: int,  # from `parse_answer`
     kind: str = "pair",  # kind of question
 ):  # the word; a grade stays a number
-    "The word that is written for an answer."
+    """The word that is written for an answer.
+
+    Parameters
+    ----------
+    code : int
+        from `parse_answer`
+    kind : str, default='pair'
+        kind of question
+
+    Returns
+    -------
+    result
+        the word; a grade stays a number
+    """
     if code == UNSURE:
         return "unsure"
     return int(code) if kind == "grade" else RESPONSES[kind][code]
@@ -218,5 +272,16 @@ def answer_word(
 def pair_value(
     value,  # an answer to a pair
 ) -> int:  # +1 same, -1 different, 0 unsure
-    "An answer to a pair as the number that kernels use."
+    """An answer to a pair as the number that kernels use.
+
+    Parameters
+    ----------
+    value
+        an answer to a pair
+
+    Returns
+    -------
+    int
+        +1 same, -1 different, 0 unsure
+    """
     return (-1, 1, 0)[parse_answer(value)]

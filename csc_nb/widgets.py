@@ -21,7 +21,13 @@ __all__ = ['as_figure', 'render', 'shrink', 'slider_values', 'value_text', 'draw
 def as_figure(
     obj,  # figure, axes, or a display with `figure_`
 ):
-    "The matplotlib figure behind what a figure function returned."
+    """The matplotlib figure behind what a figure function returned.
+
+    Parameters
+    ----------
+    obj
+        figure, axes, or a display with `figure_`
+    """
     fig = getattr(obj, "figure_", None) or (
         obj if hasattr(obj, "savefig") else getattr(obj, "figure", None)
     )
@@ -37,7 +43,22 @@ def render(
     values: dict,  # its arguments
     dpi: int = 100,  # dots per inch
 ) -> bytes:  # PNG
-    "Call the figure function and return its picture; closes every figure it opened."
+    """Call the figure function and return its picture; closes every figure it opened.
+
+    Parameters
+    ----------
+    figure_fn
+        pure function that returns one figure
+    values : dict
+        its arguments
+    dpi : int, default=100
+        dots per inch
+
+    Returns
+    -------
+    bytes
+        PNG
+    """
     before = set(plt.get_fignums())
     try:
         out = io.BytesIO()
@@ -54,7 +75,20 @@ def shrink(
     png: bytes,  # picture as PNG
     colours: int = 48,  # shades kept
 ) -> bytes:  # WebP
-    "Reduce to a few shades, then pack without loss."
+    """Reduce to a few shades, then pack without loss.
+
+    Parameters
+    ----------
+    png : bytes
+        picture as PNG
+    colours : int, default=48
+        shades kept
+
+    Returns
+    -------
+    bytes
+        WebP
+    """
     im = (
         Image.open(io.BytesIO(png))
         .convert("RGB")
@@ -68,7 +102,18 @@ def shrink(
 def slider_values(
     spec,  # `(low, high[, step])`, a list or array of values, `True`/`False`, or an ipywidgets control
 ) -> list:
-    "All values a slider can take."
+    """All values a slider can take.
+
+    Parameters
+    ----------
+    spec
+        `(low, high[, step])`, a list or array of values, `True`/`False`, or an
+        ipywidgets control
+
+    Returns
+    -------
+    list
+    """
     if isinstance(spec, (bool, np.bool_)) or isinstance(spec, W.Checkbox):
         return [False, True]
     if isinstance(spec, W.Widget):
@@ -144,7 +189,23 @@ def draw_all(
 ) -> (
     tuple
 ):  # pictures, and for each combination (last slider fastest) the number of its picture
-    "Draw every combination of values; equal pictures are kept once."
+    """Draw every combination of values; equal pictures are kept once.
+
+    Parameters
+    ----------
+    figure_fn
+        pure function that returns one figure
+    grid : dict
+        argument name → list of values
+    dpi : int, default=100
+    colours : int, default=48
+
+    Returns
+    -------
+    tuple
+        pictures, and for each combination (last slider fastest) the number of its
+        picture
+    """
     frames, index, seen = [], [], {}
     for combo in product(*grid.values()):
         png = render(figure_fn, dict(zip(grid, combo)), dpi)
@@ -162,7 +223,26 @@ def _place(name, values, v):
 
 # %% ../nbs/09_widgets.ipynb #4627a13e
 class Frames:
-    "Pictures of `figure_fn` for every combination of values, with sliders that need no kernel."
+    """Pictures of `figure_fn` for every combination of values, with sliders that need no kernel.
+
+    Parameters
+    ----------
+    figure_fn
+        pure function that returns one figure
+    grid : dict, default=None
+        argument name → range, list or bool; or give them as keywords
+    start : dict, default=None
+        values shown first; default the first of each
+    alt : str, default=None
+        what the picture shows, for readers who cannot see it
+    dpi : int, default=100
+        dots per inch
+    colours : int, default=48
+        shades kept in each picture
+    max_frames : int, default=200
+        refuse to draw more
+    **sliders
+    """
 
     def __init__(
         self,
@@ -207,7 +287,15 @@ class Frames:
         return frames_html(self)
 
     def save(self, path, title="Frames"):  # file to write; title of the page
-        "Write a page of its own."
+        """Write a page of its own.
+
+        Parameters
+        ----------
+        path
+            file to write; title of the page
+        title : default='Frames'
+            file to write; title of the page
+        """
         Path(path).write_text(
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title><body>{self._repr_html_()}</body></html>',
             encoding="utf-8",
@@ -226,7 +314,16 @@ def _slider_html(name, texts, at):
 def frames_html(
     f: Frames,
 ) -> str:
-    "The box with picture, sliders and script."
+    """The box with picture, sliders and script.
+
+    Parameters
+    ----------
+    f : Frames
+
+    Returns
+    -------
+    str
+    """
     texts = [[value_text(v) for v in vs] for vs in f.values]
     k = 0
     for at, vs in zip(f.start, f.values):
@@ -277,7 +374,14 @@ def _control(name, spec):
 
 # %% ../nbs/09_widgets.ipynb #3cc4fc22
 class Explorer:
-    "Controls above one picture; `set(name=value)` moves a control as a reader would."
+    """Controls above one picture; `set(name=value)` moves a control as a reader would.
+
+    Parameters
+    ----------
+    figure_fn
+    controls
+    dpi : default=100
+    """
 
     def __init__(self, figure_fn, controls, dpi=100):
         self.figure_fn, self.dpi, self.controls = figure_fn, dpi, controls
@@ -328,7 +432,19 @@ def explore(
     figure_fn,  # pure function that returns one figure
     **sliders,  # argument name → `(low, high[, step])`, list, bool, or an ipywidgets control
 ) -> Explorer:
-    "Live sliders around a figure function, at its defaults where the sliders allow; needs a kernel."
+    """Live sliders around a figure function, at its defaults where the sliders allow; needs a kernel.
+
+    Parameters
+    ----------
+    figure_fn
+        pure function that returns one figure
+    **sliders
+        argument name → `(low, high[, step])`, list, bool, or an ipywidgets control
+
+    Returns
+    -------
+    Explorer
+    """
     controls, known = (
         {k: _control(k, v) for k, v in sliders.items()},
         inspect.signature(figure_fn).parameters,
@@ -345,7 +461,17 @@ def explore(
 
 # %% ../nbs/09_widgets.ipynb #8b495f97
 def same_state(a, b) -> bool:
-    "Equality that looks into tuples, lists, dicts and arrays."
+    """Equality that looks into tuples, lists, dicts and arrays.
+
+    Parameters
+    ----------
+    a
+    b
+
+    Returns
+    -------
+    bool
+    """
     if a is b:
         return True
     if type(a) is not type(b):
@@ -364,7 +490,14 @@ def same_state(a, b) -> bool:
 
 # %% ../nbs/09_widgets.ipynb #9a86ac07
 class Steps:
-    "`init`, `step(init)`, `step(step(init))`, … with a way back."
+    """`init`, `step(init)`, `step(step(init))`, … with a way back.
+
+    Parameters
+    ----------
+    init
+    step
+    max_steps : default=1000
+    """
 
     def __init__(self, init, step, *, max_steps=1000):
         self._init, self._step, self.max_steps = init, step, max_steps
@@ -388,7 +521,12 @@ class Steps:
         return self._ended and self.t == len(self.history) - 1
 
     def step(self, n=1):
-        "Up to `n` steps forward; states seen before are not computed again."
+        """Up to `n` steps forward; states seen before are not computed again.
+
+        Parameters
+        ----------
+        n : default=1
+        """
         for _ in range(n):
             if self.t == len(self.history) - 1 and not self._ended:
                 new = self._step(self.state)
@@ -401,7 +539,12 @@ class Steps:
         return self.state
 
     def back(self, n=1):
-        "Up to `n` steps back."
+        """Up to `n` steps back.
+
+        Parameters
+        ----------
+        n : default=1
+        """
         self.t = max(0, self.t - n)
         return self.state
 
@@ -416,7 +559,19 @@ class Steps:
 
 # %% ../nbs/09_widgets.ipynb #cc757e29
 class Stepper(Steps):
-    "Step through an algorithm and back, with a picture of each state."
+    """Step through an algorithm and back, with a picture of each state.
+
+    Parameters
+    ----------
+    init
+        first state, or a function that makes it
+    step
+        pure function: state → next state; `None` or an equal state ends the run
+    draw
+        pure function: state → figure
+    max_steps : int, default=1000
+        `run` stops here when the method does not
+    """
 
     def __init__(
         self,
@@ -433,7 +588,15 @@ class Stepper(Steps):
         return self.draw(self.state)
 
     def frames(self, n: int = 20, **kw):  # number of steps; more arguments of `Frames`
-        "Kernel-free version of the first `n` steps."
+        """Kernel-free version of the first `n` steps.
+
+        Parameters
+        ----------
+        n : int, default=20
+            number of steps; more arguments of `Frames`
+        **kw
+            number of steps; more arguments of `Frames`
+        """
         states = Steps(self._init, self._step)
         states.step(n)
         return Frames(
@@ -450,7 +613,13 @@ class Stepper(Steps):
 
 # %% ../nbs/09_widgets.ipynb #15a058c7
 class StepperView:
-    "Buttons for a `Stepper`; holds no state of its own."
+    """Buttons for a `Stepper`; holds no state of its own.
+
+    Parameters
+    ----------
+    stepper : Stepper
+    dpi : default=100
+    """
 
     def __init__(self, stepper: Stepper, dpi=100):
         self.stepper, self.dpi = stepper, dpi
@@ -472,7 +641,13 @@ class StepperView:
         self.update()
 
     def press(self, name):  # "step", "back", "run" or "restart"
-        "What a click does."
+        """What a click does.
+
+        Parameters
+        ----------
+        name
+            "step", "back", "run" or "restart"
+        """
         try:
             getattr(self.stepper, name)()
             self.update()

@@ -1,6 +1,6 @@
 """`compare` gives the same rows in one process and in two."""
 
-from csc_nb.compare import compare
+from csc_nb.comparison import compare
 from csc_nb.datasets import load
 
 

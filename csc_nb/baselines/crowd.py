@@ -32,7 +32,19 @@ from ..spectral import spectral_labels
 
 # %% ../../nbs/23_crowd_baselines.ipynb #3c693503
 class Votes(NamedTuple):
-    "Votes about distinct pairs."
+    """Votes about distinct pairs.
+
+    Attributes
+    ----------
+    a : np.ndarray
+        `(p,)` first row
+    b : np.ndarray
+        `(p,)` second row
+    yes : np.ndarray
+        `(p,)` weight of "same"
+    no : np.ndarray
+        `(p,)` weight of "different"
+    """
 
     a: np.ndarray  # `(p,)` first row
     b: np.ndarray  # `(p,)` second row
@@ -48,7 +60,17 @@ class Votes(NamedTuple):
 def count_votes(
     c: Constraints,  # answers, in row numbers
 ) -> Votes:
-    "Votes per pair."
+    """Votes per pair.
+
+    Parameters
+    ----------
+    c : Constraints
+        answers, in row numbers
+
+    Returns
+    -------
+    Votes
+    """
     return Votes(*tally_pairs(c.a, c.b, c.value, c.weight))
 
 # %% ../../nbs/23_crowd_baselines.ipynb #832b7022
@@ -56,7 +78,20 @@ def majority_vote(
     c: Constraints,  # answers, in row numbers
     ties: str = "drop",  # or "cannot", as paper 000 says
 ) -> Constraints:  # one answer per pair, weight 1
-    "One answer per pair by majority."
+    """One answer per pair by majority.
+
+    Parameters
+    ----------
+    c : Constraints
+        answers, in row numbers
+    ties : str, default='drop'
+        or "cannot", as paper 000 says
+
+    Returns
+    -------
+    Constraints
+        one answer per pair, weight 1
+    """
     if ties not in ("drop", "cannot"):
         raise ValueError(f"ties={ties!r} is not known: use 'drop' or 'cannot'.")
     v = count_votes(c)
@@ -73,7 +108,25 @@ def majority_vote(
 
 # %% ../../nbs/23_crowd_baselines.ipynb #2eb87912
 class DawidSkene(NamedTuple):
-    "What the answers alone say about experts and pairs."
+    """What the answers alone say about experts and pairs.
+
+    Attributes
+    ----------
+    sensitivity : np.ndarray
+        `(M,)`
+    specificity : np.ndarray
+        `(M,)`
+    same : float
+        π, share of "same" among the pairs
+    a : np.ndarray
+        `(p,)` first row of each pair
+    b : np.ndarray
+        `(p,)` second row
+    posterior : np.ndarray
+        `(p,)` chance that the pair belongs together
+    history : list
+        penalised log-likelihood, never decreasing
+    """
 
     sensitivity: np.ndarray  # `(M,)`
     specificity: np.ndarray  # `(M,)`
@@ -96,7 +149,26 @@ def pair_log_odds(
     beta: np.ndarray,  # `(M,)` specificities
     pi: float,  # share of "same" among the pairs
 ) -> tuple:  # log-odds `(p,)`, log-likelihood of each pair when it is different `(p,)`
-    "Eq. (1)."
+    """Eq. (1).
+
+    Parameters
+    ----------
+    yes
+        `(p, M)` weight of "same" from each expert
+    no
+        `(p, M)` weight of "different"
+    alpha : np.ndarray
+        `(M,)` sensitivities
+    beta : np.ndarray
+        `(M,)` specificities
+    pi : float
+        share of "same" among the pairs
+
+    Returns
+    -------
+    tuple
+        log-odds `(p,)`, log-likelihood of each pair when it is different `(p,)`
+    """
     if_same = yes @ np.log(alpha) + no @ np.log(1 - alpha)
     if_different = yes @ np.log(1 - beta) + no @ np.log(beta)
     return logit(pi) + if_same - if_different, np.log1p(-pi) + if_different
@@ -108,7 +180,23 @@ def dawid_skene(
     max_iter: int = 500,  # rounds
     tol: float = 1e-8,  # gain per answer at which to stop
 ) -> DawidSkene:
-    "EM for accuracies of experts and truth of pairs."
+    """EM for accuracies of experts and truth of pairs.
+
+    Parameters
+    ----------
+    c : Constraints
+        answers, in row numbers
+    prior : tuple, default=(2.0, 2.0)
+        Beta(a, b) on every accuracy and on π
+    max_iter : int, default=500
+        rounds
+    tol : float, default=1e-08
+        gain per answer at which to stop
+
+    Returns
+    -------
+    DawidSkene
+    """
     a, b, yes, no = tally_pairs(c.a, c.b, c.value, c.weight, c.expert, c.n_experts)
     right, wrong = prior[0] - 1, prior[1] - 1  # pseudo-answers
     votes, total = yes.sum(1) + no.sum(1), max(float(yes.sum() + no.sum()), 1.0)
@@ -133,7 +221,20 @@ def weighted_vote(
     c: Constraints,  # answers, in row numbers
     min_sure: float = 0.5,  # drop pairs whose likelier answer is not likelier than this
 ) -> Constraints:  # one answer per pair; weight = how sure, from 0 (a coin) to 1
-    "One answer per pair by Dawid and Skene's posterior."
+    """One answer per pair by Dawid and Skene's posterior.
+
+    Parameters
+    ----------
+    c : Constraints
+        answers, in row numbers
+    min_sure : float, default=0.5
+        drop pairs whose likelier answer is not likelier than this
+
+    Returns
+    -------
+    Constraints
+        one answer per pair; weight = how sure, from 0 (a coin) to 1
+    """
     ds = dawid_skene(c)
     sure = np.maximum(ds.posterior, 1 - ds.posterior)
     keep = sure > max(min_sure, 0.5 + 1e-9)
@@ -156,7 +257,22 @@ def fresh(
     n_clusters,  # set where it has the parameter
     random_state,  # set where it has the parameter, unless None
 ):  # an unfitted copy
-    "A copy of a clusterer with the number of clusters and the seed set, where it has them."
+    """A copy of a clusterer with the number of clusters and the seed set, where it has them.
+
+    Parameters
+    ----------
+    clusterer
+        an estimator
+    n_clusters
+        set where it has the parameter
+    random_state
+        set where it has the parameter, unless None
+
+    Returns
+    -------
+    result
+        an unfitted copy
+    """
     est = clone(clusterer)
     known = est.get_params(deep=False)
     given = dict(n_clusters=n_clusters, random_state=random_state)
@@ -168,7 +284,20 @@ def broken(
     labels: np.ndarray,  # `(n,)` cluster of each row
     c: Constraints,  # answers, in row numbers
 ) -> np.ndarray:  # `(n_answers,)` 1. where the partition contradicts the answer, else 0.
-    "Suspicion of a method without a model of error: an answer is broken or it is not."
+    """Suspicion of a method without a model of error: an answer is broken or it is not.
+
+    Parameters
+    ----------
+    labels : np.ndarray
+        `(n,)` cluster of each row
+    c : Constraints
+        answers, in row numbers
+
+    Returns
+    -------
+    np.ndarray
+        `(n_answers,)` 1. where the partition contradicts the answer, else 0.
+    """
     kept = (labels[c.a] == labels[c.b]) == (c.value > 0)
     return ((c.value != 0) & ~kept).astype(float)
 
@@ -176,6 +305,40 @@ def broken(
 class CrowdVote(ConstrainedClusterer):
     """One answer per pair by vote, then any constrained clusterer.
 
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        number of clusters, handed to the clusterer
+    clusterer : default=None
+        any constrained clusterer of this package; None: PCK-means
+    vote : str, default='majority'
+        or "dawid-skene"
+    ties : str, default='drop'
+        majority: or "cannot", as paper 000 says
+    random_state : default=None
+        seed, handed to the clusterer
+
+    Attributes
+    ----------
+    labels_ : np.ndarray
+        `(n,)` cluster of each row
+    n_clusters_ : int
+        clusters that have rows
+    voted_ : Constraints
+        the one answer per pair that was kept
+    clusterer_ : object
+        the fitted clusterer
+    suspicion_ : np.ndarray
+        `(n_answers,)` 1 where the clusters contradict the answer
+    suspects_ : np.ndarray
+        positions of those answers
+    objective_history_ : list
+        of the clusterer
+    n_iter_ : int
+        of the clusterer
+
+    Examples
+    --------
     >>> from csc_nb.baselines.crowd import CrowdVote
     >>> X = [[0.0], [0.1], [1.0], [1.1]]
     >>> z = CrowdVote(2, random_state=0).fit(X, constraints=dict(must=[(0, 1)])).labels_
@@ -217,7 +380,15 @@ class CrowdVote(ConstrainedClusterer):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        "Vote, then fit `clusterer`."
+        """Vote, then fit `clusterer`.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        """
         X, c = self._validate_fit(X, constraints, sample_id)
         self._check_n_clusters(len(X))
         self.voted_ = self._voted(c)
@@ -233,7 +404,12 @@ class CrowdVote(ConstrainedClusterer):
         return self
 
     def predict(self, X):
-        "The out-of-sample rule of the clusterer, if it has one."
+        """The out-of-sample rule of the clusterer, if it has one.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         if not hasattr(self.clusterer_, "predict"):
             raise AttributeError(
@@ -260,7 +436,20 @@ def average_similarity(
     v: Votes,  # per pair
     n: int,  # rows
 ) -> sp.csr_matrix:  # `(n, n)` symmetric, only pairs that were asked, zero diagonal
-    'Share of "same" for every pair that was asked.'
+    """Share of "same" for every pair that was asked.
+
+    Parameters
+    ----------
+    v : Votes
+        per pair
+    n : int
+        rows
+
+    Returns
+    -------
+    sp.csr_matrix
+        `(n, n)` symmetric, only pairs that were asked, zero diagonal
+    """
     s = v.share
     ends = np.r_[v.a, v.b], np.r_[v.b, v.a]
     return sp.coo_matrix((np.r_[s, s], ends), shape=(n, n)).tocsr()
@@ -271,7 +460,22 @@ def nearest_mean(
     labels: np.ndarray,  # `(t,)` labels of the rows in `known`
     known: np.ndarray,  # `(t,)` row numbers
 ) -> np.ndarray:  # `(n,)` labels of all rows, 0..k-1
-    "Rows without a cluster join the nearest cluster mean."
+    """Rows without a cluster join the nearest cluster mean.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    labels : np.ndarray
+        `(t,)` labels of the rows in `known`
+    known : np.ndarray
+        `(t,)` row numbers
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` labels of all rows, 0..k-1
+    """
     used, z = np.unique(labels, return_inverse=True)
     C = np.array([X[known[z == k]].mean(0) for k in range(len(used))])
     out = euclidean_distances(X, C).argmin(1)
@@ -317,6 +521,15 @@ class CSPA(_OrKMeans):
 
     Features only place the rows that nobody linked.
 
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        number of clusters
+    random_state : default=None
+        seed of the cut
+
+    Examples
+    --------
     >>> from csc_nb.baselines.crowd import CSPA
     >>> X = [[0.0], [0.1], [1.0], [1.1]]
     >>> z = CSPA(2, random_state=0).fit(X, constraints=dict(must=[(0, 1), (2, 3)])).labels_
@@ -340,7 +553,15 @@ class CSPA(_OrKMeans):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        "Partition the votes; with no answers this is k-means."
+        """Partition the votes; with no answers this is k-means.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        """
         X, c = self._validate_fit(X, constraints, sample_id)
         K = self._check_n_clusters(len(X))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
@@ -367,7 +588,22 @@ def filter_votes(
     low: float = 0.25,  # share of "same" up to which a pair counts as different
     high: float = 0.75,  # share of "same" from which a pair counts as same
 ) -> tuple:  # `a, b, value` with value 1. or 0.
-    "Clear pairs only, step 1."
+    """Clear pairs only, step 1.
+
+    Parameters
+    ----------
+    v : Votes
+        per pair
+    low : float, default=0.25
+        share of "same" up to which a pair counts as different
+    high : float, default=0.75
+        share of "same" from which a pair counts as same
+
+    Returns
+    -------
+    tuple
+        `a, b, value` with value 1. or 0.
+    """
     clear = (v.share <= low) | (v.share >= high)
     return v.a[clear], v.b[clear], (v.share[clear] >= high) * 1.0
 
@@ -380,7 +616,28 @@ def completion_loss(
     mu: float = 0.1,  # penalty
     delta: float = 0.1,  # softness of the absolute value
 ) -> tuple:  # value, gradient
-    "Eq. (3) and its gradient."
+    """Eq. (3) and its gradient.
+
+    Parameters
+    ----------
+    U : np.ndarray
+        `(t, r)`
+    i : np.ndarray
+        `(p,)` one end of each kept pair
+    j : np.ndarray
+        `(p,)` the other end
+    value : np.ndarray
+        `(p,)` kept entries
+    mu : float, default=0.1
+        penalty
+    delta : float, default=0.1
+        softness of the absolute value
+
+    Returns
+    -------
+    tuple
+        value, gradient
+    """
     e, f = np.einsum("pr,pr->p", U[i], U[j]) - value, (U**2).sum(1) - 1
     h, k = np.sqrt(e**2 + delta**2), np.sqrt(f**2 + delta**2)
     G = 2 * mu * U + 2 * (f / k)[:, None] * U
@@ -405,7 +662,28 @@ def complete_similarity(
     mu: float = 0.1,  # weight of the trace norm
     max_iter: int = 200,  # L-BFGS iterations
 ) -> tuple:  # `U (t, rank)`, history
-    "Low-rank completion by L-BFGS, step 2."
+    """Low-rank completion by L-BFGS, step 2.
+
+    Parameters
+    ----------
+    i : np.ndarray
+        `(p,)` one end of each kept pair, `i < t`
+    j : np.ndarray
+        `(p,)` the other end
+    value : np.ndarray
+        `(p,)` kept entries
+    start : np.ndarray
+        `(t, rank)` factors to begin with
+    mu : float, default=0.1
+        weight of the trace norm
+    max_iter : int, default=200
+        L-BFGS iterations
+
+    Returns
+    -------
+    tuple
+        `U (t, rank)`, history
+    """
     shape, history = start.shape, []
 
     def cost(u):
@@ -429,7 +707,22 @@ def metric_map(
     U: np.ndarray,  # `(t, r)` factors
     ridge: float = 1e-3,  # relative to the mean variance of the features
 ) -> np.ndarray:  # `L (d, r)`, the metric is `L @ L.T`
-    "The metric that reproduces the completed similarities, step 3."
+    """The metric that reproduces the completed similarities, step 3.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(t, d)` centred rows
+    U : np.ndarray
+        `(t, r)` factors
+    ridge : float, default=0.001
+        relative to the mean variance of the features
+
+    Returns
+    -------
+    np.ndarray
+        `L (d, r)`, the metric is `L @ L.T`
+    """
     G = X.T @ X
     penalty = ridge * max(np.trace(G) / len(G), 1e-12)
     return np.linalg.solve(G + penalty * np.eye(len(G)), X.T @ U)
@@ -440,6 +733,32 @@ def metric_map(
 class SemiCrowd(_OrKMeans):
     """Filter the votes, complete their matrix, learn a metric, k-means (Yi et al. 2012).
 
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        number of clusters
+    low : float, default=0.25
+        share of "same" up to which a pair is clearly different
+    high : float, default=0.75
+        share of "same" from which a pair is clearly the same
+    rank : int, default=None
+        of the completed matrix; None: the number of clusters
+    mu : float, default=0.1
+        μ, weight of the trace norm, at least 0
+    ridge : float, default=0.001
+        of the metric, relative to the mean variance, at least 0
+    n_init : int, default=10
+        starts of k-means
+    random_state : default=None
+        seed of k-means
+
+    Attributes
+    ----------
+    factors_ : np.ndarray
+        `(t, rank)` of the completed similarities
+
+    Examples
+    --------
     >>> from csc_nb.baselines.crowd import SemiCrowd
     >>> X = [[0.0], [0.1], [1.0], [1.1]]
     >>> answers = dict(must=[(0, 1)], cannot=[(0, 2)])
@@ -484,7 +803,15 @@ class SemiCrowd(_OrKMeans):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        "Learn a metric from the votes and cluster in it; with no clear pairs, k-means."
+        """Learn a metric from the votes and cluster in it; with no clear pairs, k-means.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        """
         X, c = self._validate_fit(X, constraints, sample_id)
         K = self._check_n_clusters(len(X))
         seed = check_random_state(self.random_state).randint(2**31 - 1)
@@ -511,7 +838,12 @@ class SemiCrowd(_OrKMeans):
         return self._suspect(c)
 
     def predict(self, X):
-        "Nearest centre in the learned space."
+        """Nearest centre in the learned space.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         Z = (self._validate_X(X, reset=False) - self._mean) @ self._map
         return euclidean_distances(Z, self._centres).argmin(1)

@@ -35,7 +35,13 @@ from ..graph import ml_components
 
 # %% ../../nbs/21_metric_baselines.ipynb #a99320a3
 def differences(X, c):
-    "Difference vectors, signs and weights of the answered pairs."
+    """Difference vectors, signs and weights of the answered pairs.
+
+    Parameters
+    ----------
+    X
+    c
+    """
     said = c.value != 0
     a, b, s, w = c.a[said], c.b[said], c.value[said].astype(np.int64), c.weight[said]
     V = X[a] - X[b]
@@ -44,7 +50,19 @@ def differences(X, c):
 
 
 class MetricLearner(TransformerMixin, BaseEstimator):
-    "Base of the learned metrics: `fit(X, constraints=…)`, then `transform` maps x to Lᵀx."
+    """Base of the learned metrics: `fit(X, constraints=…)`, then `transform` maps x to Lᵀx.
+
+    Attributes
+    ----------
+    metric_ : np.ndarray
+        `(d, d)` the matrix A
+    components_ : np.ndarray
+        `(d, d)` the symmetric root of A: rows are mapped by it
+    objective_history_ : list
+        cost per iteration; it falls
+    n_iter_ : int
+        iterations made
+    """
 
     __metadata_request__fit = {"constraints": True, "sample_id": True}
     metric_: np.ndarray  # `(d, d)` the matrix A
@@ -59,7 +77,15 @@ class MetricLearner(TransformerMixin, BaseEstimator):
     _grid: tuple = ()  # the parameter that says how far answers are believed; values to try
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        "Learn the metric; without links it is Euclidean."
+        """Learn the metric; without links it is Euclidean.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        """
         self._check_params()
         X, c = self._validate_fit(X, constraints, sample_id)
         return self._keep(*self._learn(X, sort_answers(c.a, c.b, c, len(X))))
@@ -77,7 +103,12 @@ class MetricLearner(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X):
-        "The rows in the learned space."
+        """The rows in the learned space.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         return self._validate_X(X, reset=False) @ self.components_
 
@@ -89,7 +120,25 @@ def minimise_psd(
     max_iter: int = 500,
     tol: float = 1e-9,  # relative change of the value at which to stop
 ) -> tuple:  # A, values after each iteration, iterations
-    "Minimise a convex f over positive semi-definite matrices, A = L Lᵀ."
+    """Minimise a convex f over positive semi-definite matrices, A = L Lᵀ.
+
+    Parameters
+    ----------
+    f
+        A → (value, gradient)
+    A0 : np.ndarray
+        `(d, d)` start, positive definite
+    diagonal : bool, default=False
+        only diagonal A?
+    max_iter : int, default=500
+    tol : float, default=1e-09
+        relative change of the value at which to stop
+
+    Returns
+    -------
+    tuple
+        A, values after each iteration, iterations
+    """
     d = len(A0)
     root = np.sqrt(np.diag(A0)) if diagonal else np.linalg.cholesky(A0).ravel()
 
@@ -118,7 +167,14 @@ def minimise_psd(
 
 
 def kkt(f, A, diagonal=False):
-    "How far (1) is from holding: smallest eigenvalue of G and size of GA, relative to G."
+    """How far (1) is from holding: smallest eigenvalue of G and size of GA, relative to G.
+
+    Parameters
+    ----------
+    f
+    A
+    diagonal : default=False
+    """
     G = f(A)[1]
     if diagonal:
         G = np.diag(np.diag(G))
@@ -128,12 +184,24 @@ def kkt(f, A, diagonal=False):
 
 # %% ../../nbs/21_metric_baselines.ipynb #290f12d1
 def lengths(V, A):
-    "Lengths of the rows of V under A."
+    """Lengths of the rows of V under A.
+
+    Parameters
+    ----------
+    V
+    A
+    """
     return np.sqrt(np.maximum(((V @ A) * V).sum(1), 1e-24))
 
 
 def weighted_outer(V, w):
-    "Σ w v vᵀ."
+    """Σ w v vᵀ.
+
+    Parameters
+    ----------
+    V
+    w
+    """
     return V.T @ (V * w[:, None])
 
 # %% ../../nbs/21_metric_baselines.ipynb #a72d915e
@@ -144,7 +212,19 @@ def mmc_objective(
     wD: np.ndarray,  # of dissimilar pairs
     rho: float = 0.0,  # weight of −log det A: ρ/d in eq. (3′)
 ):
-    "Eq. (3) as a function A → (value, gradient)."
+    """Eq. (3) as a function A → (value, gradient).
+
+    Parameters
+    ----------
+    VS : np.ndarray
+    wS : np.ndarray
+        differences and weights of similar pairs
+    VD : np.ndarray
+    wD : np.ndarray
+        of dissimilar pairs
+    rho : float, default=0.0
+        weight of −log det A: ρ/d in eq. (3′)
+    """
     S = weighted_outer(VS, wS)
 
     def f(A):
@@ -163,7 +243,21 @@ def mmc_objective(
 
 # %% ../../nbs/21_metric_baselines.ipynb #b97ee31d
 class MMC(MetricLearner):
-    "Similar pairs close, dissimilar ones apart, eq. (3) (Xing et al. 2003)."
+    """Similar pairs close, dissimilar ones apart, eq. (3) (Xing et al. 2003).
+
+    Parameters
+    ----------
+    diagonal : default=False
+        only weights of columns?
+    reg : default=0.0
+        ρ in eq. (3′), at least 0; 0 is the paper's objective
+    max_iter : default=500
+        steps of the optimiser
+    tol : default=1e-09
+        stop when the objective falls by less than this share of itself
+    random_state : default=None
+        seed
+    """
 
     _grid = "reg", (1.0, 0.1, 0.0)
     _parameter_constraints = {
@@ -206,7 +300,13 @@ class MMC(MetricLearner):
 
 # %% ../../nbs/21_metric_baselines.ipynb #434ebef0
 def chunklet_scatter(X, must):
-    "The matrix C of eq. (4) and the number of rows in chunklets."
+    """The matrix C of eq. (4) and the number of rows in chunklets.
+
+    Parameters
+    ----------
+    X
+    must
+    """
     group = ml_components(len(X), must)
     size = np.bincount(group)
     inside = size[group] > 1
@@ -216,7 +316,13 @@ def chunklet_scatter(X, must):
 
 
 class RCA(MetricLearner):
-    "Whitening of the variation inside must-link groups, eq. (4) (Bar-Hillel et al. 2003)."
+    """Whitening of the variation inside must-link groups, eq. (4) (Bar-Hillel et al. 2003).
+
+    Parameters
+    ----------
+    reg : default=0.01
+        ρ > 0 in units of a column's mean variance: groups need not span all
+    """
 
     _grid = "reg", (0.01, 0.1, 1.0)
     _parameter_constraints = {"reg": [ABOVE_0]}
@@ -241,7 +347,19 @@ def logdet_div(
     A: np.ndarray,  # `(d, d)`
     A0: np.ndarray,  # `(d, d)`
 ) -> float:
-    "Log-det divergence, eq. (5)."
+    """Log-det divergence, eq. (5).
+
+    Parameters
+    ----------
+    A : np.ndarray
+        `(d, d)`
+    A0 : np.ndarray
+        `(d, d)`
+
+    Returns
+    -------
+    float
+    """
     M = A @ np.linalg.inv(A0)
     return float(np.trace(M) - np.linalg.slogdet(M)[1] - len(A))
 
@@ -273,7 +391,16 @@ def _itml_pass(A, V, delta, gamma, lam, xi):
 
 
 def itml_dual(A, A0, xi, xi0, gamma):
-    "The dual value g of eq. (7)."
+    """The dual value g of eq. (7).
+
+    Parameters
+    ----------
+    A
+    A0
+    xi
+    xi0
+    gamma
+    """
     return -np.linalg.slogdet(A @ np.linalg.inv(A0))[1] - (gamma * np.log(xi / xi0)).sum()
 
 # %% ../../nbs/21_metric_baselines.ipynb #57dc293b
@@ -287,7 +414,30 @@ def itml(
     max_iter: int = 1000,
     tol: float = 1e-3,  # largest relative change of a multiplier at which to stop
 ) -> tuple:  # A, multipliers, slack, falling values of −g
-    "Bregman projections for eq. (6)."
+    """Bregman projections for eq. (6).
+
+    Parameters
+    ----------
+    V : np.ndarray
+        `(m, d)` differences
+    delta : np.ndarray
+        `(m,)` +1 similar, −1 dissimilar
+    gamma : np.ndarray
+        `(m,)` price of slack
+    u : float
+    l : float
+        squared distances wanted for similar and dissimilar pairs
+    A0 : np.ndarray
+        `(d, d)` prior metric
+    max_iter : int, default=1000
+    tol : float, default=0.001
+        largest relative change of a multiplier at which to stop
+
+    Returns
+    -------
+    tuple
+        A, multipliers, slack, falling values of −g
+    """
     A, lam, xi0 = A0.copy(), np.zeros(len(V)), np.where(delta > 0, u, l)
     xi, history = xi0.copy(), [0.0]
     for _ in range(max_iter):
@@ -299,7 +449,26 @@ def itml(
 
 # %% ../../nbs/21_metric_baselines.ipynb #ba10b706
 class ITML(MetricLearner):
-    "The metric nearest to Euclidean that the answers allow, eq. (6) (Davis et al. 2007)."
+    """The metric nearest to Euclidean that the answers allow, eq. (6) (Davis et al. 2007).
+
+    Parameters
+    ----------
+    gamma : default=1.0
+        price of slack, above 0: small = answers are doubted
+    bounds : default=(5, 95)
+        percentiles of squared distances for similar and dissimilar pairs
+    max_iter : default=1000
+        passes over the answers
+    tol : default=0.001
+        stop when no multiplier changes by more, relative to 1/distance
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    multipliers_ : np.ndarray
+        `(m,)` how hard each answer pulls
+    """
 
     multipliers_: np.ndarray  # `(m,)` how hard each answer pulls
     _grid = "gamma", (1.0, 0.1, 0.01)
@@ -355,7 +524,26 @@ def comparisons(
     limit: int = 20_000,  # most comparisons made from pairs
     rng=None,  # numpy RandomState, for the sample
 ) -> tuple:  # differences that should be short, those that should be long, weights (sum 1)
-    "Relative comparisons from triplets and from must-links against cannot-links."
+    """Relative comparisons from triplets and from must-links against cannot-links.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    c : default=None
+        resolved Constraints
+    t : default=None
+        resolved Triplets
+    limit : int, default=20000
+        most comparisons made from pairs
+    rng : default=None
+        numpy RandomState, for the sample
+
+    Returns
+    -------
+    tuple
+        differences that should be short, those that should be long, weights (sum 1)
+    """
     near, far, w = [], [], []
     if t is not None and not t.empty:
         p, q, o = t.alike().T
@@ -380,7 +568,16 @@ def comparisons(
 
 # %% ../../nbs/21_metric_baselines.ipynb #fc806f1b
 def lsml_objective(near, far, w, eta, A0):
-    "Eq. (9) as a function A → (value, gradient)."
+    """Eq. (9) as a function A → (value, gradient).
+
+    Parameters
+    ----------
+    near
+    far
+    w
+    eta
+    A0
+    """
     P = np.linalg.inv(A0)
 
     def f(A):
@@ -396,7 +593,21 @@ def lsml_objective(near, far, w, eta, A0):
 
 # %% ../../nbs/21_metric_baselines.ipynb #b72e49df
 class LSML(MetricLearner):
-    "A metric from triplets, or must-links against cannot-links, eq. (9) (Liu et al. 2012)."
+    """A metric from triplets, or must-links against cannot-links, eq. (9) (Liu et al. 2012).
+
+    Parameters
+    ----------
+    eta : default=10.0
+        how much the comparisons count against the prior, above 0
+    max_comparisons : default=20000
+        made from pairs
+    max_iter : default=300
+        steps of the optimiser
+    tol : default=1e-09
+        stop when the objective falls by less than this share of itself
+    random_state : default=None
+        seed
+    """
 
     _grid = "eta", (10.0, 1.0, 100.0)
     __metadata_request__fit = {"constraints": True, "triplets": True, "sample_id": True}
@@ -424,7 +635,16 @@ class LSML(MetricLearner):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
-        "Learn the metric from pairs, triplets, or both."
+        """Learn the metric from pairs, triplets, or both.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        triplets : default=None
+        sample_id : default=None
+        """
         self._check_params()
         index = frame_index(X)
         X, c = self._validate_fit(X, constraints, sample_id)
@@ -445,7 +665,15 @@ class LSML(MetricLearner):
 
 # %% ../../nbs/21_metric_baselines.ipynb #b78c42ba
 def sparse_lp(near, far, w, gamma):
-    "Solve (10): A, value, and the value of the dual program."
+    """Solve (10): A, value, and the value of the dual program.
+
+    Parameters
+    ----------
+    near
+    far
+    w
+    gamma
+    """
     d, T = near.shape[1], len(near)
     i, j = np.triu_indices(d, 1)
     m = len(i)
@@ -467,7 +695,17 @@ def sparse_lp(near, far, w, gamma):
 
 
 class SparseLP(LSML):
-    "A sparse metric from comparisons, eq. (10) (after Rosales and Fung 2006)."
+    """A sparse metric from comparisons, eq. (10) (after Rosales and Fung 2006).
+
+    Parameters
+    ----------
+    gamma : default=0.01
+        price of the entries of A, above 0
+    max_comparisons : default=2000
+        made from pairs
+    random_state : default=None
+        seed
+    """
 
     _grid = "gamma", (0.01, 0.1, 0.001)
     _parameter_constraints = {
@@ -501,7 +739,30 @@ def tune_learner(
     folds: int,  # parts into which the answers are divided
     rng,  # numpy RandomState
 ) -> tuple:  # the best value, share of held-out answers kept for each value
-    "Choose a parameter by cross-validation on the answers."
+    """Choose a parameter by cross-validation on the answers.
+
+    Parameters
+    ----------
+    learner
+        a metric learner
+    grid : tuple
+        its parameter, and values to try
+    X : np.ndarray
+        `(n, d)`
+    c
+        resolved Constraints
+    K : int
+        clusters
+    folds : int
+        parts into which the answers are divided
+    rng
+        numpy RandomState
+
+    Returns
+    -------
+    tuple
+        the best value, share of held-out answers kept for each value
+    """
     name, values = grid
     part, seed = rng.permutation(c.n_constraints) % folds, rng.randint(2**31 - 1)
     kept = np.zeros(len(values))
@@ -519,7 +780,48 @@ def tune_learner(
 #| code-fold: true
 #| code-summary: "MetricKMeans: a learner, tuned on the answers, then k-means"
 class MetricKMeans(ConstrainedClusterer):
-    "A learned metric, then k-means."
+    """A learned metric, then k-means.
+
+    Parameters
+    ----------
+    n_clusters : default=8
+        K
+    learner : default=None
+        a metric learner such as ITML(); None: the one this class is named after
+    tune : default=True
+        choose the learner's main parameter by cross-validation on the answers?
+    folds : default=3
+        parts of the answers for that
+    n_init : default=50
+        restarts of k-means
+    max_iter : default=300
+        iterations of k-means
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    labels_ : np.ndarray
+        `(n,)` cluster of each row
+    n_clusters_ : int
+        clusters found
+    cluster_centers_ : np.ndarray
+        `(K, d)` means of the clusters, in the space of `X`
+    metric_ : np.ndarray
+        `(d, d)` the learned matrix A
+    learner_ : MetricLearner
+        the fitted metric learner
+    kmeans_ : KMeans
+        the fitted k-means, in the learned space
+    tuning_ : np.ndarray
+        share of held-out answers kept, per value tried; only if tuned
+    objective_history_ : list
+        cost of the learner per iteration; it falls
+    n_iter_ : int
+        iterations of k-means
+    broken_answers_ : np.ndarray
+        `(m, 3)` rows a, b and the answer that the labels break
+    """
 
     labels_: np.ndarray  # `(n,)` cluster of each row
     n_clusters_: int  # clusters found
@@ -568,7 +870,15 @@ class MetricKMeans(ConstrainedClusterer):
         return self._default() if self.learner is None else clone(self.learner)
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        "Learn the metric from `constraints`, then cluster."
+        """Learn the metric from `constraints`, then cluster.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        """
         X, c = self._validate_fit(X, constraints, sample_id)
         return self._fit(X, c, {})
 
@@ -610,7 +920,12 @@ class MetricKMeans(ConstrainedClusterer):
         return self
 
     def predict(self, X):
-        "The nearest centre in the learned space."
+        """The nearest centre in the learned space.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         Y = self.learner_.transform(self._validate_X(X, reset=False))
         return np.searchsorted(self._used, self.kmeans_.predict(Y))
@@ -650,7 +965,16 @@ class LSMLKMeans(MetricKMeans):
         return LSML()
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
-        "Learn the metric from `constraints` and `triplets`, then cluster."
+        """Learn the metric from `constraints` and `triplets`, then cluster.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        triplets : default=None
+        sample_id : default=None
+        """
         index = frame_index(X)
         X, c = self._validate_fit(X, constraints, sample_id)
         t = as_triplets(triplets, len(X), sample_id, index=index)

@@ -23,7 +23,18 @@ def task_seed(
     random_state: int,  # the study's seed
     *key: int,  # what identifies the task
 ) -> int:  # a seed for this task alone
-    "A seed that depends on the study's seed and the task, and on nothing else."
+    """A seed that depends on the study's seed and the task, and on nothing else.
+
+    Parameters
+    ----------
+    random_state : int
+        the study's seed
+
+    Returns
+    -------
+    int
+        a seed for this task alone
+    """
     return int(
         np.random.SeedSequence(random_state, spawn_key=key).generate_state(1)[0] >> 1
     )
@@ -40,7 +51,28 @@ def fit_one(
     noise: float,  # share of wrong answers
     seed: int,  # seed of the simulated person of an active method
 ) -> np.ndarray:  # cluster of each row
-    "Fit one method with the help that it can use."
+    """Fit one method with the help that it can use.
+
+    Parameters
+    ----------
+    method
+        an estimator: plain, constrained, or active
+    X
+        rows
+    y
+        true labels, used only to answer
+    c : Constraints
+        the shared answers
+    noise : float
+        share of wrong answers
+    seed : int
+        seed of the simulated person of an active method
+
+    Returns
+    -------
+    np.ndarray
+        cluster of each row
+    """
     est = clone(method)
     if isinstance(est, ActiveLearner):
         return est.fit(
@@ -60,7 +92,29 @@ def run_task(
     repeat: int,  # which repeat
     seed: int,  # this task's own seed
 ) -> list:  # one row per method
-    "All methods on the same answers; a failure is a row with its message."
+    """All methods on the same answers; a failure is a row with its message.
+
+    Parameters
+    ----------
+    methods : dict
+        name → estimator
+    X
+    y
+        rows and true labels
+    noise : float
+        share of wrong answers
+    n_constraints : int
+        answers
+    repeat : int
+        which repeat
+    seed : int
+        this task's own seed
+
+    Returns
+    -------
+    list
+        one row per method
+    """
     c = Constraints.from_labels(y, n=n_constraints, noise=noise, random_state=seed)
     rows = []
     for name, method in methods.items():
@@ -119,7 +173,12 @@ class Comparison(NamedTuple):
     rows: list
 
     def mean(self, metric="ari"):
-        "(method, noise) → mean, standard error, runs, failures."
+        """(method, noise) → mean, standard error, runs, failures.
+
+        Parameters
+        ----------
+        metric : default='ari'
+        """
         out = {}
         for r in self.rows:
             out.setdefault((r["method"], r["noise"]), []).append(r[metric])
@@ -135,7 +194,12 @@ class Comparison(NamedTuple):
         }
 
     def table(self, metric="ari"):
-        "The study as printed text: methods down, noise across; `—` where every run failed, `*` where some did."
+        """The study as printed text: methods down, noise across; `—` where every run failed, `*` where some did.
+
+        Parameters
+        ----------
+        metric : default='ari'
+        """
         m = self.mean(metric)
         names, levels = list(dict.fromkeys(k[0] for k in m)), sorted({k[1] for k in m})
         cell = lambda v: (
@@ -172,7 +236,33 @@ def compare(
     n_jobs: int = None,  # joblib's
     progress: bool = False,  # show a progress bar
 ) -> Comparison:
-    "Fit every method on the same noisy answers, `repeats` times for each share of wrong ones."
+    """Fit every method on the same noisy answers, `repeats` times for each share of wrong ones.
+
+    Parameters
+    ----------
+    names : default=None
+        registered names, estimators, or a dict name → estimator; default: every
+        registered method that takes pairs or asks for them
+    X : default=None
+    y : default=None
+        rows and true labels
+    noise : default=(0.0, 0.1, 0.2, 0.3, 0.4)
+        shares of wrong answers
+    n_constraints : int, default=None
+        answers; default: one per row
+    repeats : int, default=5
+        draws of answers per noise level
+    random_state : int, default=0
+        the study's seed
+    n_jobs : int, default=None
+        joblib's
+    progress : bool, default=False
+        show a progress bar
+
+    Returns
+    -------
+    Comparison
+    """
     X, y = np.asarray(X, dtype=float), np.asarray(y)
     K, n_constraints = len(np.unique(y)), len(y) if n_constraints is None else n_constraints
     fitted = {
@@ -199,7 +289,16 @@ def plot_comparison(
     metric: str = "ari",  # what to draw
     ax=None,
 ):
-    "Quality against the share of wrong answers."
+    """Quality against the share of wrong answers.
+
+    Parameters
+    ----------
+    study : Comparison
+        rows of `compare`
+    metric : str, default='ari'
+        what to draw
+    ax : default=None
+    """
     import matplotlib.pyplot as plt
     from csc_nb.plotting import cluster_style
 
