@@ -17,7 +17,6 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numba import njit
 from scipy.special import expit, logit
@@ -813,6 +812,7 @@ def experts_demo(
     import matplotlib.pyplot as plt
     from sklearn.cluster import KMeans
     from sklearn.metrics import normalized_mutual_info_score as nmi
+
     from csc_nb.datasets import toy_experts
     from csc_nb.plotting import ExpertWeightsDisplay
 

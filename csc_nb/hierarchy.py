@@ -852,7 +852,7 @@ def as_labels(
         )
     if isinstance(Z, str):
         raise ValueError(
-            "Z is one string; give a 0/1 matrix, a data frame, or one set of labels per row."
+            "Z is one string; give a 0/1 matrix, a data frame, or a set of labels per row."
         )
     if hasattr(Z, "columns"):
         names = [str(c) for c in Z.columns] if names is None else names
@@ -1005,7 +1005,7 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         self,
         lam: float = None,  # λ of the penalty λ/(2d)·|w|², eq. (5.2); None: d²/16
         *,
-        eps: float = 0.005,  # chance ε of a label without its parent at the start, in (0, ½)
+        eps: float = 0.005,  # first ε, chance of a label without its parent, in (0, ½)
         eps_decay: float = 0.98,  # factor of ε per round of EM, in (0, 1]
         m_step: str = "exact",  # "exact" (profile weights) or "alternate" (as printed)
         init="moment",  # "moment", "chow-liu", "flat", a tree, or a list: the best end wins
@@ -1121,7 +1121,6 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
 
     def score(self, X, Z):
         "Micro-averaged F1."
-        from sklearn.metrics import f1_score
 
         M, _ = as_labels(Z, self.label_names_)
         return f1_score(M, self.predict(X), average="micro", zero_division=0)
@@ -1242,55 +1241,68 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return self
 
 # %% ../nbs/18_hierarchy.ipynb #7d64dfd0
+#| code-fold: true
+#| code-summary: "pairs of labels that the tree cannot explain"
 def label_pairs_test(
-    model: LabelHierarchy,
-    X,
-    Z,  # a fitted tree and the data
+    model: LabelHierarchy,  # a fitted tree
+    X,  # `(n, d)` features
+    Z,  # recorded labels, in any form
     level: float = 0.05,  # chance of one false alarm in the whole table
-) -> list:  # one dict per flagged pair, most surprising first
-    "Pairs of labels that occur together more often than the tree can explain; `implied`: the data want a second parent."
+) -> list:  # one dict per pair, most surprising first; `implied`: c wants a second parent
+    "Pairs of labels that occur together more often than the tree can explain."
     F, M = model.decision_function(X), as_labels(Z, model.label_names_)[0]
-    alpha, n, A = np.broadcast_to(model.alpha_, M.shape[1]), M.sum(0), cooccurrence(M)
-    prior = e_step(
-        F, np.zeros_like(M), model.parents_, 1.0, model.eps_
-    )  # α = 1: labels say nothing, only x speaks
-    above = ancestors(model.parents_)
-    q, c = np.nonzero(
-        (n[:, None] > n) | ((n[:, None] == n) & np.tri(len(n), k=-1, dtype=bool))
-    )
-    q, c = (v[~(above[q, c] | above[c, q])] for v in (q, c))
-    J = _pairs_at(
-        prior.m, prior.r0, prior.r1, model.parents_, topological(model.parents_), q, c
-    )[0]
+    alpha = np.broadcast_to(model.alpha_, M.shape[1])
+    n, A, tree = M.sum(0), cooccurrence(M), model.parents_
+    prior = e_step(F, np.zeros_like(M), tree, 1.0, model.eps_)  # α = 1: only x speaks
+    above = ancestors(tree)
+    first = np.tri(len(n), k=-1, dtype=bool)
+    q, c = np.nonzero((n[:, None] > n) | ((n[:, None] == n) & first))
+    free = ~(above[q, c] | above[c, q])
+    q, c = q[free], c[free]
+    J = _pairs_at(prior.m, prior.r0, prior.r1, tree, topological(tree), q, c)[0]
     p = (1 - alpha[q]) * (1 - alpha[c]) * J
     seen, expected = (M[:, q].astype(float) * M[:, c]).sum(0), p.sum(0)
     z = (seen - expected) / np.sqrt(np.maximum((p * (1 - p)).sum(0), 1e-12))
     bad = np.flatnonzero((z > norm.isf(level / max(len(q), 1))) & (seen >= 5))
     se = np.sqrt(alpha * (1 - alpha))[q] / np.sqrt(np.maximum(n[c], 1))
+    line = 1 - alpha[q] - 2 * se
+    names = [str(name) for name in model.label_names_]
     return [
         dict(
-            label=str(model.label_names_[c[t]]),
-            second_parent=str(model.label_names_[q[t]]),
+            label=names[c[t]],
+            second_parent=names[q[t]],
             together=int(seen[t]),
             expected=float(expected[t]),
             z=float(z[t]),
             share=float(A[q[t], c[t]]),
-            implied=bool(A[q[t], c[t]] >= 1 - alpha[q[t]] - 2 * se[t]),
+            implied=bool(A[q[t], c[t]] >= line[t]),
         )
         for t in bad[np.argsort(-z[bad])]
     ]
 
 # %% ../nbs/18_hierarchy.ipynb #30e6a017
+#| code-fold: true
+#| code-summary: "FastTag, binary relevance, a classifier chain"
 class FastTag(ClassifierMixin, MultiOutputMixin, BaseEstimator):
-    "Linear tagger with tag dropout integrated out (Chen, Zheng, Weinberger 2013): a baseline for missing labels."
+    "Linear tagger with tag dropout integrated out (Chen, Zheng, Weinberger 2013)."
 
-    def __init__(self, lam=1e-3, *, gamma=1.0, p=0.5, max_iter=20):
-        self.lam, self.gamma, self.p, self.max_iter = (
-            lam,
-            gamma,
-            p,
-            max_iter,
-        )  # ridge; weight of the reconstruction; chance that a tag is dropped
+    coef_: np.ndarray  # `(d + 1, K)` weights, the last row the intercept
+    B_: np.ndarray  # `(K, K)` restores tags from a thinned tag vector
+    threshold_: float  # best F1 on the recorded labels
+    label_names_: np.ndarray  # `(K,)`
+
+    def __init__(
+        self,
+        lam: float = 1e-3,  # ridge
+        *,
+        gamma: float = 1.0,  # weight of the reconstruction
+        p: float = 0.5,  # chance that a tag is dropped
+        max_iter: int = 20,  # rounds
+    ):
+        self.lam = lam
+        self.gamma = gamma
+        self.p = p
+        self.max_iter = max_iter
 
     def fit(self, X, Z):
         "Alternate the two closed forms: enrich `B z`, predict `W x`."
@@ -1301,35 +1313,37 @@ class FastTag(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         Q = q * q * S
         np.fill_diagonal(Q, q * np.diag(S))
         ridge = X.T @ X / n + self.lam * np.eye(X.shape[1])
+        thinned = self.gamma * Q + S + 1e-9 * np.eye(len(S))
         B = np.eye(z.shape[1])
         for _ in range(self.max_iter):
-            W = np.linalg.solve(ridge, X.T @ (z @ B.T) / n)  # (d+1, K)
-            B = np.linalg.solve(
-                self.gamma * Q + S + 1e-9 * np.eye(len(S)),
-                (self.gamma * q * S + (X @ W).T @ z / n).T,
-            ).T
+            W = np.linalg.solve(ridge, X.T @ (z @ B.T) / n)
+            B = np.linalg.solve(thinned, (self.gamma * q * S + (X @ W).T @ z / n).T).T
         self.coef_, self.B_ = W, B
-        s, grid = X @ W, np.linspace(0.02, 0.9, 45)
-        self.threshold_ = grid[
-            np.argmax(
-                [2 * (z[s >= t].sum()) / max((s >= t).sum() + z.sum(), 1) for t in grid]
-            )
-        ]  # best F1 on the recorded labels
+        self.threshold_ = self._best_threshold(X @ W, z)
         return self
 
     def decision_function(self, X):
         "Scores `W x`."
-        return (
-            np.c_[validate_data(self, X, dtype=np.float64, reset=False), np.ones(len(X))]
-            @ self.coef_
-        )
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.c_[X, np.ones(len(X))] @ self.coef_
 
     def predict(self, X):
         "Labels above the threshold."
         return (self.decision_function(X) >= self.threshold_).astype(np.int8)
 
+    def _best_threshold(self, scores, z):
+        "The cut with the best F1 on the recorded labels."
+        grid, f1 = np.linspace(0.02, 0.9, 45), []
+        for t in grid:
+            said = scores >= t
+            f1.append(2 * z[said].sum() / max(said.sum() + z.sum(), 1))
+        return grid[np.argmax(f1)]
 
-def binary_relevance(d, lam=1.0):
+
+def binary_relevance(
+    d: int,  # features
+    lam: float = 1.0,  # λ of (5.2)
+):  # an unfitted classifier
     "One logistic regression per label (scikit-learn), same penalty as (5.2)."
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
@@ -1337,24 +1351,29 @@ def binary_relevance(d, lam=1.0):
     return OneVsRestClassifier(LogisticRegression(C=d / lam, max_iter=500))
 
 
-def classifier_chain(Z, d, lam=1.0):
+def classifier_chain(
+    Z,  # recorded labels: their frequencies give the order
+    d: int,  # features
+    lam: float = 1.0,  # λ of (5.2)
+):  # an unfitted classifier
     "A chain of logistic regressions, frequent labels first."
     from sklearn.linear_model import LogisticRegression
     from sklearn.multioutput import ClassifierChain
 
-    return ClassifierChain(
-        LogisticRegression(C=d / lam, max_iter=500),
-        order=np.argsort(-np.asarray(Z).sum(0), kind="stable"),
-    )
+    order = np.argsort(-np.asarray(Z).sum(0), kind="stable")
+    return ClassifierChain(LogisticRegression(C=d / lam, max_iter=500), order=order)
 
 # %% ../nbs/18_hierarchy.ipynb #299e2ea6
+#| code-fold: true
+#| code-summary: "the figure of the next section"
 def hierarchy_figure(
-    noise: float = 0.3,
-    samples: int = 600,  # share of labels removed; rows
+    noise: float = 0.3,  # share of labels removed
+    samples: int = 600,  # rows
     seed: int = 0,  # of the toy data
-):
-    "The learned tree beside the co-occurrence matrix in its order; labels that hang wrongly are red."
+):  # a figure
+    "The learned tree beside the co-occurrence matrix in its order; wrong places are red."
     import matplotlib.pyplot as plt
+
     from csc_nb.datasets import toy_tree
     from csc_nb.plotting import LabelTreeDisplay
 
@@ -1363,17 +1382,13 @@ def hierarchy_figure(
         warnings.simplefilter("ignore")
         h = LabelHierarchy(max_iter=30, tol=1e-3).fit(t.data, t.Z)
     fig, ax = plt.subplots(figsize=(5.2, 3.3))
-    d = LabelTreeDisplay(
-        h.parents_, names=t.label_names, cooccurrence=cooccurrence(t.Z)
-    ).plot(ax)
-    wrong = {str(n) for n, a, b in zip(t.label_names, t.parents, h.parents_) if a != b}
+    shown = cooccurrence(t.Z)
+    LabelTreeDisplay(h.parents_, names=t.label_names, cooccurrence=shown).plot(ax)
+    wrong = set(t.label_names[t.parents != h.parents_])
     for text in ax.texts:
         if text.get_text() in wrong:
             text.set_color("#D7191C")
-    fig.suptitle(
-        f"{len(wrong)} of {len(t.parents)} labels hang wrongly;  missing rate {h.alpha_:.2f}, true {noise:.2f}",
-        fontsize=9,
-        x=0.12,
-        ha="left",
-    )
+    title = f"{len(wrong)} of {len(t.parents)} labels hang wrongly;  "
+    title += f"missing rate {h.alpha_:.2f}, true {noise:.2f}"
+    fig.suptitle(title, fontsize=9, x=0.12, ha="left")
     return fig

@@ -24,8 +24,13 @@ from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from .constraints import Constraints, Triplets, as_constraints, as_triplets
-from .constraints import _names_ids
+from csc_nb.constraints import (
+    Constraints,
+    Triplets,
+    _names_ids,
+    as_constraints,
+    as_triplets,
+)
 from .estimators import ConstrainedClusterer
 from .graph import csr_adjacency, greedy_colouring
 from csc_nb.softmax import (
@@ -98,7 +103,7 @@ def case_probs(
     q: np.ndarray,  # `(r, K)` beliefs
     ans: Asked,  # the answers
 ) -> tuple:  # `(mp, 2)` and `(mt, 4)`
-    "Chance of each truth (different, same; none, ab, ac, bc) of every answer under the beliefs."
+    "Chance of each truth of every answer under the beliefs; order as in `Asked`."
     same = np.einsum("mk,mk->m", q[ans.pairs[:, 0]], q[ans.pairs[:, 1]])
     a, b, c = q[ans.triples.T]
     ab, ac, bc, abc = ((a * b).sum(1), (a * c).sum(1), (b * c).sum(1), (a * b * c).sum(1))

@@ -10,7 +10,9 @@ __all__ = ['BLOCK', 'logits', 'probs', 'log_softmax', 'proba', 'canonical', 'to_
 
 # %% ../nbs/06_softmax.ipynb #b3a68bdd
 from typing import NamedTuple
-import numpy as np, scipy.sparse as sp
+
+import numpy as np
+import scipy.sparse as sp
 from numba import njit
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
@@ -444,7 +446,7 @@ def fit_logistic(
     X: np.ndarray,  # `(n, d)` shared features
     on: np.ndarray,  # `(n, T)` weights of "on", not negative
     off: np.ndarray,  # `(n, T)` weights of "off", not negative
-    lam: float = 1e-3,  # penalty on each squared `coef`; in eq. (6) weights are not averaged
+    lam: float = 1e-3,  # penalty on each squared `coef`, as in eq. (6)
     start: tuple = None,  # `(coef, intercept)`, `(T, d)` and `(T,)`
     solver: str = "auto",  # "newton", "lbfgs"; auto is newton up to 300 features
     max_iter: int = 200,  # steps

@@ -251,7 +251,6 @@ class CrowdVote(ConstrainedClusterer):
         "The clusterer that follows the vote."
         if self.clusterer is not None:
             return self.clusterer
-        from csc_nb.baselines.kmeans import PCKMeans
 
         return PCKMeans()
 
