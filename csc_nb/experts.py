@@ -27,7 +27,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
-from .constraints import Constraints, _labelled
+from .constraints import Constraints, labelled_rows
 from .estimators import ConstrainedClusterer, renamed
 from .graph import csr_adjacency, tally_pairs
 from csc_nb.softmax import (
@@ -576,7 +576,7 @@ def labeling_counts(
     labels,  # `(n,)` one partial labeling
 ) -> np.ndarray:  # `(2, 2)`: [sensitivity, specificity] × [right, wrong]
     "`answer_counts` of all pairs of a partial labeling, without the pairs."
-    rows, code = _labelled(labels, len(P), "labels")
+    rows, code = labelled_rows(labels, len(P), "labels")
     Q, t = P[rows], len(rows)
     if t < 2:
         return np.zeros((2, 2))
