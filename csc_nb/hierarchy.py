@@ -22,6 +22,7 @@ from scipy.special import expit, log_expit
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import f1_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,6 +32,8 @@ from .metrics import edge_rf
 from .softmax import column_scale, fit_logistic
 
 # %% ../nbs/18_hierarchy.ipynb #0c6e217a
+#| code-fold: true
+#| code-summary: "reading trees"
 def topological(
     parents,  # `(K,)` parent of each label, −1 under the root
 ) -> np.ndarray:  # labels, every parent before its children
@@ -370,6 +373,8 @@ def max_arborescence(
     return np.where(up == K, -1, up)
 
 # %% ../nbs/18_hierarchy.ipynb #56c4be4b
+#| code-fold: true
+#| code-summary: "closure and candidate edges"
 def closure(
     Z: np.ndarray,  # `(n, K)` recorded labels
     parents: np.ndarray,  # `(K,)` a tree
@@ -401,6 +406,8 @@ def candidate_edges(
     return np.array(sorted(keep, key=lambda e: (e[1], e[0])))
 
 # %% ../nbs/18_hierarchy.ipynb #a2bb7568
+#| code-fold: true
+#| code-summary: "the first state, scores, objective"
 def em_init(
     X: np.ndarray,  # `(n, d)` features
     Z: np.ndarray,  # `(n, K)` recorded labels
@@ -527,6 +534,8 @@ def em_step(
     return new._replace(eps=state.eps * rules.decay, value=penalised(q, state, rules))
 
 # %% ../nbs/18_hierarchy.ipynb #b0d42466
+#| code-fold: true
+#| code-summary: "rounds until the objective settles"
 class TreeFit(NamedTuple):
     "What a run of EM returns."
 
@@ -626,6 +635,8 @@ def moment_tree(
     return parents, float(1 - level)
 
 # %% ../nbs/18_hierarchy.ipynb #2b11eac2
+#| code-fold: true
+#| code-summary: "Chow–Liu"
 def mutual_information_matrix(
     Z: np.ndarray,  # `(n, K)` 0/1
 ) -> np.ndarray:  # `(K, K)` in nats
@@ -667,6 +678,8 @@ def chow_liu(
     return parents
 
 # %% ../nbs/18_hierarchy.ipynb #9d60801c
+#| code-fold: true
+#| code-summary: "moving one label"
 def _hang(state, X, Z, rules, p, c):
     "The state with c moved below p and its node model refitted."
     tree = state.parents.copy()
@@ -719,6 +732,8 @@ def edge_moves(
     return (_with_own_edges(state) if taken else state), taken
 
 # %% ../nbs/18_hierarchy.ipynb #9f430e15
+#| code-fold: true
+#| code-summary: "EM, moves, EM"
 def fit_hierarchy(
     state: TreeState,  # start
     X: np.ndarray,  # `(n, d)` features
@@ -741,6 +756,8 @@ def fit_hierarchy(
     return fit._replace(history=history)
 
 # %% ../nbs/18_hierarchy.ipynb #660dd17c
+#| code-fold: true
+#| code-summary: "marginals and the most probable set"
 def marginals(
     F: np.ndarray,  # `(n, K)` logits
     parents: np.ndarray,  # `(K,)` the tree
@@ -918,6 +935,8 @@ def start_tree(
     return tree, float(np.clip(alpha, 0, 0.95))
 
 # %% ../nbs/18_hierarchy.ipynb #c0eea092
+#| code-fold: true
+#| code-summary: "Newick text"
 def newick(
     parents,  # `(K,)`
     names,  # `(K,)`
@@ -1121,7 +1140,6 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
 
     def score(self, X, Z):
         "Micro-averaged F1."
-
         M, _ = as_labels(Z, self.label_names_)
         return f1_score(M, self.predict(X), average="micro", zero_division=0)
 

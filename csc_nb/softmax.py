@@ -121,6 +121,8 @@ def entropies(
     return -np.einsum("...k,...k->...", P, np.where(P > 0, logP, 0.0))
 
 # %% ../nbs/06_softmax.ipynb #f0c628b0
+#| code-fold: true
+#| code-summary: "mean entropy over a set of rows"
 def _rows(rows, n):
     "Row numbers from None (all), a mask or numbers."
     if rows is None:
@@ -170,6 +172,8 @@ def mutual_information(
     return spread - doubt, G_spread - G_doubt
 
 # %% ../nbs/06_softmax.ipynb #7040d789
+#| code-fold: true
+#| code-summary: "the matrix of pairs, and agreement"
 def pair_matrix(
     i: np.ndarray,  # `(m,)` one end of each pair
     j: np.ndarray,  # `(m,)` the other end
@@ -233,6 +237,8 @@ class SoftmaxFit(NamedTuple):
     converged: bool  # False: stopped by max_iter
 
 # %% ../nbs/06_softmax.ipynb #0c48bd4c
+#| code-fold: true
+#| code-summary: "L-BFGS on any term"
 def _centre(X, fit_intercept):
     "Float rows and the mean taken off (none if sparse or without an intercept)."
     if sp.issparse(X):
@@ -281,6 +287,8 @@ def maximise(
     return SoftmaxFit(W, b - W @ m, -float(r.fun), history, r.nit, r.status != 1)
 
 # %% ../nbs/06_softmax.ipynb #64648c9a
+#| code-fold: true
+#| code-summary: "regression on soft labels"
 def fit_softmax(
     X,  # `(n, d)`
     T: np.ndarray,  # `(n, K)` soft labels
@@ -313,6 +321,8 @@ def fit_softmax(
     return maximise(term, X, *start, lam, **kwargs)
 
 # %% ../nbs/06_softmax.ipynb #dbec4977
+#| code-fold: true
+#| code-summary: "k-means start; mean and spread of the columns"
 def kmeans_start(
     X,  # `(n, d)`
     n_clusters: int,  # K
@@ -480,6 +490,8 @@ def fit_logistic(
     return LogisticFit(W[:, :d].copy(), intercept, value, ok)
 
 # %% ../nbs/06_softmax.ipynb #d884b523
+#| code-fold: true
+#| code-summary: "the mixin"
 class SoftmaxPredictor:
     "`decision_function`, `predict_proba` and `predict` from `coef_` and `intercept_`."
 
