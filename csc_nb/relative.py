@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .constraints import Constraints, Triplets, as_constraints, as_triplets
-from .estimators import ConstrainedClusterer
+from .estimators import ConstrainedClusterer, frame_index
 from .graph import csr_adjacency, greedy_colouring
 from csc_nb.softmax import (
     SoftmaxPredictor,
@@ -701,7 +701,7 @@ class DiscriminativeClustering(SoftmaxPredictor, ConstrainedClusterer):
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
         "Cluster `X`; with no answers this is regularised information maximisation."
-        index = X.index if sample_id is None and hasattr(X, "iloc") else None
+        index = frame_index(X)
         X, c = self._validate_fit(X, constraints, sample_id)
         t = as_triplets(triplets, len(X), sample_id, index=index, keep_unsure=True)
         K, noise = self._check_n_clusters(len(X)), self._noise()
