@@ -1,11 +1,19 @@
-"""Speed of ExpertClustering: `python benchmarks/bench_experts.py [--quick]`. Prints seconds, ratios to a peer in the same run, growth. No asserts on time."""
+"""Speed of ExpertClustering: `python benchmarks/bench_experts.py [--quick]`.
 
-import argparse, resource, time, warnings
+Prints seconds, ratios to a peer in the same run, growth. No asserts on time.
+"""
+
+import argparse
+import resource
+import time
+import warnings
+
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import normalized_mutual_info_score as nmi
 from sklearn.preprocessing import OneHotEncoder
+
 from csc_nb.constraints import Constraints
 from csc_nb.datasets import load
 from csc_nb.experts import ExpertClustering

@@ -1,20 +1,27 @@
-"""Label hierarchy: a fit of 2000 x 100 with 27 labels, growth of time and memory in rows and labels, and with --full the Sosh size (5000 x 800, 95 labels).
+"""Label hierarchy: a fit of 2000 x 100 with 27 labels, growth of time and memory.
 
     python benchmarks/bench_hierarchy.py [--full]
 
-Processor seconds of this process; each fit is given beside scikit-learn's OneVsRestClassifier on the same data in the same run.
+With --full also the Sosh size (5000 x 800, 95 labels). Processor seconds of this process;
+each fit stands beside scikit-learn's OneVsRestClassifier on the same data, same run.
 """
 
-import argparse, multiprocessing, resource, time, warnings
+import argparse
+import multiprocessing
+import resource
+import time
+import warnings
+
 import numpy as np
 from scipy.special import expit
+
 from csc_nb.hierarchy import (
     LabelHierarchy,
+    _pairs_at,
     binary_relevance,
     e_step,
-    tree_rf,
-    _pairs_at,
     topological,
+    tree_rf,
 )
 
 warnings.filterwarnings("ignore")
@@ -44,9 +51,10 @@ def one(n, d, K, **kw):
     X, Z, parents = random_tree_data(n, d, K)
     t, m = seconds(lambda: LabelHierarchy(**kw).fit(X, Z))
     peer, _ = seconds(lambda: binary_relevance(d).fit(X, Z))
-    mb = peak_mb()
     print(
-        f"fit n={n} d={d} K={K}: {t:.1f} s, {m.n_iter_} rounds, converged {m.converged_}; OneVsRest {peer:.2f} s, ratio {t / peer:.1f}; RF {tree_rf(parents, m.parents_)} of {2 * K}; peak memory {mb:.0f} MB",
+        f"fit n={n} d={d} K={K}: {t:.1f} s, {m.n_iter_} rounds, converged {m.converged_}; "
+        f"OneVsRest {peer:.2f} s, ratio {t / peer:.1f}; "
+        f"RF {tree_rf(parents, m.parents_)} of {2 * K}; peak memory {peak_mb():.0f} MB",
         flush=True,
     )
 
@@ -76,18 +84,16 @@ def peak_mb():
 
 def _memory(n, d, K):
     "In a process of its own: megabytes that a fit adds to the peak."
-    one_fit = lambda X, Z: LabelHierarchy(max_iter=4, moves=1).fit(X, Z)
-    one_fit(*random_tree_data(200, 5, 5)[:2])  # compile
+    est = LabelHierarchy(max_iter=4, n_tree_moves=1)
+    est.fit(*random_tree_data(200, 5, 5)[:2])  # compile
     X, Z, _ = random_tree_data(n, d, K)
     before = peak_mb()
-    one_fit(X, Z)
+    est.fit(X, Z)
     return peak_mb() - before
 
 
 def memory():
-    print(
-        "memory that a fit adds; all pair posteriors of all rows, which it never stores, would take the last column:"
-    )
+    print("memory that a fit adds; the last column is what all pair posteriors would take:")
     with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
         for n, d, K in (
             (4000, 20, 25),
@@ -97,8 +103,11 @@ def memory():
             (4000, 20, 100),
         ):
             mb = pool.apply(_memory, (n, d, K))
+            each = mb * 2**20 / (8 * n * K)
+            pairs = 8 * n * K * K / 2**20
             print(
-                f"  n={n} K={K}: {mb:.0f} MB = {mb * 2**20 / (8 * n * K):.0f} numbers per row and label; N K² {8 * n * K * K / 2**20:.0f} MB",
+                f"  n={n} K={K}: {mb:.0f} MB = {each:.0f} numbers per row and label; "
+                f"N K² {pairs:.0f} MB",
                 flush=True,
             )
 

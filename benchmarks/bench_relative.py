@@ -1,21 +1,26 @@
-"""Clustering with pairs and triplets: seconds of a fit, of its two steps, and their growth in rows and answers.
+"""Clustering with pairs and triplets: seconds of a fit, of its steps, and their growth.
 
     python benchmarks/bench_relative.py [--full]
 
-The size of the thesis' largest run (4 998 rows, 38 features, 13 clusters, 1 500 triplets; "less than 2 minutes" in Matlab) is used
-throughout: HJA Birdsong when the data folder has it, else blobs of that size. Times on a shared machine wander, so CPU seconds of
-this process are given as well, and each is set beside a peer of the same run: scikit-learn's KMeans (10 starts) and one
-multinomial LogisticRegression on the true labels.
+The size of the thesis' largest run (4 998 rows, 38 features, 13 clusters, 1 500 triplets;
+"less than 2 minutes" in Matlab) is used throughout: HJA Birdsong when the data folder has
+it, else blobs of that size. Times on a shared machine wander, so CPU seconds of this
+process are given as well, and each is set beside a peer of the same run: scikit-learn's
+KMeans (10 starts) and one multinomial LogisticRegression on the true labels.
 """
 
 import os
 
 for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(v, "1")
-import argparse, time, warnings
+import argparse
+import time
+import warnings
+
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
+
 from csc_nb.constraints import Constraints, Triplets
 from csc_nb.datasets import load
 from csc_nb.metrics import ari
@@ -24,7 +29,7 @@ from csc_nb.relative import (
     compatibility,
     fast_mean_field,
     incidence,
-    make_answers,
+    make_asked,
     pair_table,
     triplet_table,
 )
@@ -60,45 +65,49 @@ def data():
 
 def answers(y, m, seed=0):
     t = Triplets.from_labels(y, n=m, random_state=seed)
-    return make_answers([], [], np.c_[t.a, t.b, t.c], (t.code.astype(int) + 1) % 4)
+    return make_asked([], [], np.c_[t.a, t.b, t.c], (t.code.astype(int) + 1) % 4)
+
+
+def row(name, wall, cpu, peer, rounds="", score=None):
+    end = "" if score is None else f"{score:7.2f}"
+    print(f"{name:34}{wall:8.2f}{cpu:8.2f}{cpu / peer:10.1f}{rounds:8}{end}")
 
 
 def thesis_run(X, y, name, full):
-    K, t, c = (
-        len(np.unique(y)),
-        Triplets.from_labels(y, n=1500, random_state=0),
-        Constraints.from_labels(y, n=1500, random_state=0),
-    )
+    K = len(np.unique(y))
+    t = Triplets.from_labels(y, n=1500, random_state=0)
+    c = Constraints.from_labels(y, n=1500, random_state=0)
     wk, ck, km = clock(lambda: KMeans(K, n_init=10, random_state=0).fit(X))
     wl, cl, _ = clock(lambda: LogisticRegression(C=1.0, max_iter=200).fit(X, y))
-    print(
-        f"{name}, {X.shape[0]} × {X.shape[1]}, K = {K}\n{'':34}{'wall s':>8}{'CPU s':>8}{'× KMeans':>10}{'rounds':>8}{'ARI':>7}"
-    )
-    print(
-        f"{'KMeans, 10 starts':34}{wk:8.2f}{ck:8.2f}{1:10.1f}{'':8}{ari(y, km.labels_):7.2f}\n{'LogisticRegression on the truth':34}{wl:8.2f}{cl:8.2f}{cl / ck:10.1f}"
-    )
+    print(f"{name}, {X.shape[0]} × {X.shape[1]}, K = {K}")
+    print(f"{'':34}{'wall s':>8}{'CPU s':>8}{'× KMeans':>10}{'rounds':>8}{'ARI':>7}")
+    row("KMeans, 10 starts", wk, ck, ck, "", ari(y, km.labels_))
+    row("LogisticRegression on the truth", wl, cl, ck)
     for what, kw in (
         ("1500 triplets", dict(triplets=t)),
         ("1500 pairs", dict(constraints=c)),
         ("both", dict(constraints=c, triplets=t)),
     ):
         for n_init in (1, 4) if full else (1,):
-            w, p, m = clock(
-                lambda: DiscriminativeClustering(
-                    K, eps=0.05, n_init=n_init, random_state=0
-                ).fit(X, **kw)
-            )
-            print(
-                f"{f'{what}, {n_init} start' + 's' * (n_init > 1):34}{w:8.2f}{p:8.2f}{p / ck:10.1f}{m.n_iter_:8}{ari(y, m.labels_):7.2f}"
-            )
+            est = DiscriminativeClustering(K, eps=0.05, n_init=n_init, random_state=0)
+            w, p, m = clock(lambda est=est, kw=kw: est.fit(X, **kw))
+            name = f"{what}, {n_init} start" + "s" * (n_init > 1)
+            row(name, w, p, ck, m.n_iter_, ari(y, m.labels_))
+
+
+def rounds(X, t, max_iter):
+    "CPU seconds of a fit of so many rounds."
+    est = DiscriminativeClustering(
+        13, eps=0.05, n_init=1, max_iter=max_iter, tol=0.0, random_state=0
+    )
+    return clock(lambda: est.fit(X, triplets=t))[1]
 
 
 def growth(full):
-    "One E-step sweep against answers, one fit against rows; time over size must stay level."
+    "One sweep against answers, one fit against rows; time over size must stay level."
     X, y = blobs(5000)
-    print(
-        f"\nE-step, one sweep, 5000 rows, K = 13\n{'triplets':>10}{'ms':>9}{'µs each':>9}{'formula ms':>12}"
-    )
+    print("\nE-step, one sweep, 5000 rows, K = 13")
+    print(f"{'triplets':>10}{'ms':>9}{'µs each':>9}{'formula ms':>12}")
     for m in (1000, 4000, 16000, 64000) if full else (1000, 4000, 16000):
         ans = answers(y, m)
         inc = incidence(ans)
@@ -106,31 +115,20 @@ def growth(full):
         logp, q = probs(np.random.default_rng(0).normal(size=(r, 13)))
         R = pair_table(0.05), triplet_table(0.05)
         _, s, _ = clock(lambda: fast_mean_field(q.copy(), logp, inc, *R), 5)
-        f = (
-            clock(lambda: compatibility(q, ans, np.log(R[0]), np.log(R[1])), 2)[1]
-            * (ans.colour.max() + 1)
-            if m <= 4000
-            else np.nan
-        )
+        f = np.nan
+        if m <= 4000:
+            logs = np.log(R[0]), np.log(R[1])
+            f = clock(lambda: compatibility(q, ans, *logs), 2)[1] * (ans.colour.max() + 1)
         print(f"{m:10}{1e3 * s:9.2f}{1e6 * s / m:9.2f}{1e3 * f:12.1f}")
-    print(
-        f"\nfit, 10 rounds, 1000 triplets, d = 38, K = 13\n{'rows':>10}{'CPU s':>9}{'µs/row':>9}"
-    )
+    print("\nfit, 10 rounds, 1000 triplets, d = 38, K = 13")
+    print(f"{'rows':>10}{'CPU s':>9}{'µs/row':>9}")
     for n in (2500, 5000, 10000, 40000) if full else (2500, 5000, 10000):
         X, y = blobs(n)
         t = Triplets.from_labels(y, n=1000, random_state=0)
-        s = clock(
-            lambda: DiscriminativeClustering(
-                13, eps=0.05, n_init=1, max_iter=10, tol=0.0, random_state=0
-            ).fit(X, triplets=t)
-        )[1]
-        k = clock(
-            lambda: DiscriminativeClustering(
-                13, eps=0.05, n_init=1, max_iter=1, tol=0.0, random_state=0
-            ).fit(X, triplets=t)
-        )[1]
+        s, k = (rounds(X, t, m) for m in (10, 1))
         print(
-            f"{n:10}{s:9.2f}{1e6 * (s - k) / 9 / n:9.2f}   (a round beyond the first: {s - k:.2f} s / 9; start and first round {k:.2f} s)"
+            f"{n:10}{s:9.2f}{1e6 * (s - k) / 9 / n:9.2f}   (a round beyond the first: "
+            f"{s - k:.2f} s / 9; start and first round {k:.2f} s)"
         )
 
 

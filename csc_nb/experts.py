@@ -17,7 +17,6 @@ from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numba import njit
 from scipy.special import expit, logit
@@ -97,6 +96,8 @@ def expert_weight(
     return right - np.log(1 - np.asarray(alpha)) - np.log(1 - np.asarray(beta))
 
 # %% ../nbs/12_experts.ipynb #c9ac13ff
+#| code-fold: true
+#| code-summary: "grouping answers by pair"
 class Panel(NamedTuple):
     """What several experts said about distinct pairs.
 
@@ -466,6 +467,8 @@ def bound_objective(
     return with_information(v, G / panel.total, logP, P, s)
 
 # %% ../nbs/12_experts.ipynb #e6f7af16
+#| code-fold: true
+#| code-summary: "fits of the bound"
 class ExpertFit(NamedTuple):
     """One fit from one start.
 
@@ -602,6 +605,8 @@ def alternate_bound(
     return ExpertFit(*start, *acc, P, history[-1], history, gain <= s.tol)
 
 # %% ../nbs/12_experts.ipynb #3f13fed0
+#| code-fold: true
+#| code-summary: "starts, in parallel"
 @cache
 def _blas():
     return ThreadpoolController()
@@ -748,6 +753,8 @@ def neighbours_of(
     return csr_adjacency(len(panel.rows), panel.i, panel.j)
 
 # %% ../nbs/12_experts.ipynb #4fc9e71a
+#| code-fold: true
+#| code-summary: "the ELBO and the state"
 def elbo(
     R: np.ndarray,  # `(t, K)` beliefs
     logP: np.ndarray,  # `(t, K)` log-probabilities of the model
@@ -929,6 +936,8 @@ def mf_step(
     return new._replace(value=mf_value(new, X, panel, s))
 
 # %% ../nbs/12_experts.ipynb #bd3f2a14
+#| code-fold: true
+#| code-summary: "rounds until it settles"
 def fit_marginal(
     X: np.ndarray,  # `(t, d)` rows of the panel
     panel: Panel,
@@ -1103,6 +1112,8 @@ def answer_suspicion(
     return wrong
 
 # %% ../nbs/12_experts.ipynb #c6139889
+#| code-fold: true
+#| code-summary: "counts without the pairs"
 def labeling_counts(
     P: np.ndarray,  # `(n, K)` cluster probabilities
     labels,  # `(n,)` one partial labeling
@@ -1140,10 +1151,10 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
     """Softmax clusters and the accuracy of every expert, from answers (Chang et al. 2017).
 
     Ours beside the paper's bound (8): columns standardised inside, so that units do not
-    matter (standardised iris times .1: ARI .26 before, .90 now); the mutual information
-    of section 2.1 at a small weight, so that must-links alone do not end in one cluster
-    (mean ARI of eight sets .18 before, .66 now); a k-means start; accuracies that follow
-    the weights. `as_published()` has none of these.
+    matter (iris in units a hundred times larger: ARI .00 before, .90 now); the mutual
+    information of section 2.1 at a small weight, so that must-links alone do not end in
+    one cluster (mean ARI of eight sets .18 before, .66 now); a k-means start; accuracies
+    that follow the weights. `as_published()` has none of these.
 
     Parameters
     ----------
@@ -1422,6 +1433,8 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         self.n_iter_ = len(fit.history)
 
 # %% ../nbs/12_experts.ipynb #b1fa58ed
+#| code-fold: true
+#| code-summary: "the demo"
 def experts_demo(
     a1: float = 0.95,
     a2: float = 0.75,
@@ -1455,6 +1468,7 @@ def experts_demo(
     import matplotlib.pyplot as plt
     from sklearn.cluster import KMeans
     from sklearn.metrics import normalized_mutual_info_score as nmi
+
     from csc_nb.datasets import toy_experts
     from csc_nb.plotting import ExpertWeightsDisplay
 

@@ -22,6 +22,7 @@ from scipy.special import expit, log_expit
 from scipy.stats import norm
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import f1_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -31,21 +32,12 @@ from .metrics import edge_rf
 from .softmax import column_scale, fit_logistic
 
 # %% ../nbs/18_hierarchy.ipynb #0c6e217a
+#| code-fold: true
+#| code-summary: "reading trees"
 def topological(
     parents,  # `(K,)` parent of each label, −1 under the root
 ) -> np.ndarray:  # labels, every parent before its children
-    """An order in which parents come first (breadth first).
-
-    Parameters
-    ----------
-    parents
-        `(K,)` parent of each label, −1 under the root
-
-    Returns
-    -------
-    np.ndarray
-        labels, every parent before its children
-    """
+    "An order in which parents come first (breadth first)."
     parents = np.asarray(parents)
     order = list(np.flatnonzero(parents < 0))
     for p in order:
@@ -61,18 +53,7 @@ def topological(
 def ancestors(
     parents,  # `(K,)`
 ) -> np.ndarray:  # `(K, K)` bool, `[a, c]`: is a above c?
-    """All pairs (ancestor, descendant).
-
-    Parameters
-    ----------
-    parents
-        `(K,)`
-
-    Returns
-    -------
-    np.ndarray
-        `(K, K)` bool, `[a, c]`: is a above c?
-    """
+    "All pairs (ancestor, descendant)."
     A = np.zeros((len(parents),) * 2, dtype=bool)
     for c in topological(parents):
         if parents[c] >= 0:
@@ -86,40 +67,13 @@ def tree_rf(
     found,  # `(K,)` parents, −1 under the dummy root
     directed: bool = True,  # does parent → child differ from child → parent?
 ) -> int:  # 0, 2, …, 2K
-    """Edges in exactly one of two label trees, dummy root included (the thesis' RF).
-
-    Parameters
-    ----------
-    true
-        `(K,)` parents, −1 under the dummy root
-    found
-        `(K,)` parents, −1 under the dummy root
-    directed : bool, default=True
-        does parent → child differ from child → parent?
-
-    Returns
-    -------
-    int
-        0, 2, …, 2K
-    """
+    "Edges in exactly one of two label trees, dummy root included (the thesis' RF)."
     with_root = [np.r_[-1, np.asarray(t) + 1] for t in (true, found)]
     return edge_rf(*with_root, directed=directed)
 
 # %% ../nbs/18_hierarchy.ipynb #ef4e211d
 class Posterior(NamedTuple):
-    """What the E-step returns for rows i and labels c.
-
-    Attributes
-    ----------
-    loglik : np.ndarray
-        `(n,)` log P(z_i | x_i)
-    m : np.ndarray
-        `(n, K)` Q(y_c = 1)
-    r0 : np.ndarray
-        `(n, K)` Q(y_c = 1 | parent off)
-    r1 : np.ndarray
-        `(n, K)` Q(y_c = 1 | parent on)
-    """
+    "What the E-step returns for rows i and labels c."
 
     loglik: np.ndarray  # `(n,)` log P(z_i | x_i)
     m: np.ndarray  # `(n, K)` Q(y_c = 1)
@@ -134,25 +88,7 @@ def posterior(
     alpha,  # missing rate, a number or one per label
     eps: float,  # relaxation ε
 ) -> Posterior:
-    """Upward and downward pass on the tree, eq. (5.4).
-
-    Parameters
-    ----------
-    F : np.ndarray
-        `(n, K)` logits of the node models
-    Z : np.ndarray
-        `(n, K)` recorded labels, 0/1
-    parents : np.ndarray
-        `(K,)` the tree
-    alpha
-        missing rate, a number or one per label
-    eps : float
-        relaxation ε
-
-    Returns
-    -------
-    Posterior
-    """
+    "Upward and downward pass on the tree, eq. (5.4)."
     order = topological(parents)
     alpha = np.broadcast_to(alpha, len(parents))
     s = expit(F)
@@ -232,25 +168,7 @@ def e_step(
     alpha,  # missing rate, a number or one per label
     eps: float,  # relaxation ε
 ) -> Posterior:
-    """`posterior` by a kernel that works with logarithms (no underflow with many labels).
-
-    Parameters
-    ----------
-    F : np.ndarray
-        `(n, K)` logits of the node models
-    Z : np.ndarray
-        `(n, K)` recorded labels, 0/1
-    parents : np.ndarray
-        `(K,)` the tree
-    alpha
-        missing rate, a number or one per label
-    eps : float
-        relaxation ε
-
-    Returns
-    -------
-    Posterior
-    """
+    "`posterior` by a kernel that works with logarithms (no underflow with many labels)."
     parents = np.asarray(parents, dtype=np.int64)
     rates = np.broadcast_to(np.asarray(alpha, float), len(parents)).copy()
     F = np.ascontiguousarray(F, dtype=np.float64)
@@ -265,20 +183,7 @@ def pair_posterior(
     q: Posterior,  # of the E-step
     parents: np.ndarray,  # the tree it was computed on
 ) -> np.ndarray:  # `(n, K, K)` Q(y_k = 1, y_c = 1)
-    """All pair posteriors, eq. (5.5) without its division.
-
-    Parameters
-    ----------
-    q : Posterior
-        of the E-step
-    parents : np.ndarray
-        the tree it was computed on
-
-    Returns
-    -------
-    np.ndarray
-        `(n, K, K)` Q(y_k = 1, y_c = 1)
-    """
+    "All pair posteriors, eq. (5.5) without its division."
     order = topological(parents)
     n, K = q.m.shape
     J = np.empty((n, K, K))
@@ -356,22 +261,7 @@ def update_alpha(
     m: np.ndarray,  # `(n, K)` Q(y=1)
     per_label: bool = False,  # one rate per label?
 ) -> np.ndarray:  # `(K,)`
-    """Missing rate, eq. (5.7), dummy root left out; 0 when nothing was ever recorded.
-
-    Parameters
-    ----------
-    Z : np.ndarray
-        `(n, K)` recorded labels
-    m : np.ndarray
-        `(n, K)` Q(y=1)
-    per_label : bool, default=False
-        one rate per label?
-
-    Returns
-    -------
-    np.ndarray
-        `(K,)`
-    """
+    "Missing rate, eq. (5.7), dummy root left out; 0 when nothing was ever recorded."
     seen, on = (Z.sum(0), m.sum(0)) if per_label else (Z.sum(), m.sum())
     rate = np.where(seen > 0, 1 - seen / np.maximum(on, 1e-300), 0.0)
     if per_label and seen.any():  # a label that nobody ever recorded gets the common rate
@@ -380,27 +270,7 @@ def update_alpha(
 
 # %% ../nbs/18_hierarchy.ipynb #em-state-18
 class TreeState(NamedTuple):
-    """Everything EM changes.
-
-    Attributes
-    ----------
-    parents : np.ndarray
-        `(K,)` the tree, −1 under the root
-    alpha : np.ndarray
-        `(K,)` missing rates
-    coef : np.ndarray
-        `(K, d)` node models
-    intercept : np.ndarray
-        `(K,)`
-    eps : float
-        relaxation ε
-    edges : np.ndarray
-        `(T, 2)` candidate edges
-    warm : tuple
-        their node models so far, `(coef (T, d), intercept (T,))`
-    value : float
-        objective (5.2) at the beginning of the last round
-    """
+    "Everything EM changes."
 
     parents: np.ndarray  # `(K,)` the tree, −1 under the root
     alpha: np.ndarray  # `(K,)` missing rates
@@ -413,25 +283,7 @@ class TreeState(NamedTuple):
 
 
 class EMRules(NamedTuple):
-    """Everything EM keeps.
-
-    Attributes
-    ----------
-    lam : float
-        penalty λ of (5.2)
-    m_step : str
-        or "alternate", as printed
-    learn_tree : bool
-        False: the tree is given
-    learn_alpha : bool
-        eq. (5.7); False: α stays
-    per_label : bool
-        one missing rate per label?
-    decay : float
-        factor of ε per round
-    solver : dict
-        to `fit_logistic`
-    """
+    "Everything EM keeps."
 
     lam: float  # penalty λ of (5.2)
     m_step: str = "exact"  # or "alternate", as printed
@@ -452,32 +304,7 @@ def profile_edges(
     start: tuple = None,  # `(coef (T, d), intercept (T,))`
     block: int = 256,  # edges at a time
 ) -> tuple:  # weights `(T,)`, coef `(T, d)`, intercept `(T,)`
-    """Profile weight of every candidate edge: its own best node model.
-
-    Parameters
-    ----------
-    X : np.ndarray
-        `(n, d)` features
-    q : Posterior
-        of the E-step
-    parents : np.ndarray
-        the tree it was computed on
-    edges : np.ndarray
-        `(T, 2)` candidate edges (p, c); p = −1 is the root
-    rules : EMRules
-        penalty and solver
-    eps : float
-        relaxation ε
-    start : tuple, default=None
-        `(coef (T, d), intercept (T,))`
-    block : int, default=256
-        edges at a time
-
-    Returns
-    -------
-    tuple
-        weights `(T,)`, coef `(T, d)`, intercept `(T,)`
-    """
+    "Profile weight of every candidate edge: its own best node model."
     T, d, order = len(edges), X.shape[1], topological(parents)
     parents = np.asarray(parents, dtype=np.int64)
     w, coef, b = np.empty(T), np.empty((T, d)), np.empty(T)
@@ -540,41 +367,19 @@ def _edmonds(W, root):
 def max_arborescence(
     weight: np.ndarray,  # `(K+1, K)` of edge p → c; last row the root; −inf: not allowed
 ) -> np.ndarray:  # `(K,)` parents, −1 under the root
-    """The heaviest tree below the root (Chu–Liu, Edmonds), O(K³).
-
-    Parameters
-    ----------
-    weight : np.ndarray
-        `(K+1, K)` of edge p → c; last row the root; −inf: not allowed
-
-    Returns
-    -------
-    np.ndarray
-        `(K,)` parents, −1 under the root
-    """
+    "The heaviest tree below the root (Chu–Liu, Edmonds), O(K³)."
     K = weight.shape[1]
     up = _edmonds(np.c_[weight, np.full(K + 1, -np.inf)], K)[:K]
     return np.where(up == K, -1, up)
 
 # %% ../nbs/18_hierarchy.ipynb #56c4be4b
+#| code-fold: true
+#| code-summary: "closure and candidate edges"
 def closure(
     Z: np.ndarray,  # `(n, K)` recorded labels
     parents: np.ndarray,  # `(K,)` a tree
 ) -> np.ndarray:  # `(n, K)` floats
-    """Recorded labels with all their ancestors.
-
-    Parameters
-    ----------
-    Z : np.ndarray
-        `(n, K)` recorded labels
-    parents : np.ndarray
-        `(K,)` a tree
-
-    Returns
-    -------
-    np.ndarray
-        `(n, K)` floats
-    """
+    "Recorded labels with all their ancestors."
     Y = np.array(Z, dtype=np.float64)
     for c in topological(parents)[::-1]:
         p = parents[c]
@@ -588,22 +393,7 @@ def candidate_edges(
     n_candidates: int = None,  # parents tried per label, by P(z_p | z_c); None: all
     parents: np.ndarray = None,  # a tree whose edges are included
 ) -> np.ndarray:  # `(T, 2)`
-    """Edges whose profile weight is computed; the root is always among the parents.
-
-    Parameters
-    ----------
-    Z : np.ndarray
-        `(n, K)`
-    n_candidates : int, default=None
-        parents tried per label, by P(z_p | z_c); None: all
-    parents : np.ndarray, default=None
-        a tree whose edges are included
-
-    Returns
-    -------
-    np.ndarray
-        `(T, 2)`
-    """
+    "Edges whose profile weight is computed; the root is always among the parents."
     K, A = Z.shape[1], cooccurrence(Z)
     np.fill_diagonal(A, -1)
     tried = K - 1 if n_candidates is None else min(n_candidates, K - 1)
@@ -616,6 +406,8 @@ def candidate_edges(
     return np.array(sorted(keep, key=lambda e: (e[1], e[0])))
 
 # %% ../nbs/18_hierarchy.ipynb #a2bb7568
+#| code-fold: true
+#| code-summary: "the first state, scores, objective"
 def em_init(
     X: np.ndarray,  # `(n, d)` features
     Z: np.ndarray,  # `(n, K)` recorded labels
@@ -625,29 +417,7 @@ def em_init(
     eps: float,  # relaxation ε
     n_candidates: int = None,  # see `candidate_edges`
 ) -> TreeState:
-    """Node models fitted to the closure of the recorded labels under a tree.
-
-    Parameters
-    ----------
-    X : np.ndarray
-        `(n, d)` features
-    Z : np.ndarray
-        `(n, K)` recorded labels
-    rules : EMRules
-        what stays fixed
-    parents : np.ndarray
-        tree to start from
-    alpha
-        missing rate to start from
-    eps : float
-        relaxation ε
-    n_candidates : int, default=None
-        see `candidate_edges`
-
-    Returns
-    -------
-    TreeState
-    """
+    "Node models fitted to the closure of the recorded labels under a tree."
     parents = np.asarray(parents, dtype=np.int64)
     Y = closure(Z, parents)
     up = np.where((parents >= 0)[None], Y[:, parents], 1.0)
@@ -667,19 +437,7 @@ def scores(
     state: TreeState,
     X: np.ndarray,  # `(n, d)`
 ) -> np.ndarray:  # `(n, K)`
-    """Logits of the node models.
-
-    Parameters
-    ----------
-    state : TreeState
-    X : np.ndarray
-        `(n, d)`
-
-    Returns
-    -------
-    np.ndarray
-        `(n, K)`
-    """
+    "Logits of the node models."
     return X @ state.coef.T + state.intercept
 
 
@@ -688,20 +446,7 @@ def expect(
     X: np.ndarray,  # `(n, d)`
     Z: np.ndarray,  # `(n, K)`
 ) -> Posterior:
-    """The E-step of a state.
-
-    Parameters
-    ----------
-    state : TreeState
-    X : np.ndarray
-        `(n, d)`
-    Z : np.ndarray
-        `(n, K)`
-
-    Returns
-    -------
-    Posterior
-    """
+    "The E-step of a state."
     return e_step(scores(state, X), Z, state.parents, state.alpha, state.eps)
 
 
@@ -710,19 +455,7 @@ def penalised(
     state: TreeState,
     rules: EMRules,
 ) -> float:
-    """Penalised log-likelihood, eq. (5.2).
-
-    Parameters
-    ----------
-    q : Posterior
-        E-step of the state
-    state : TreeState
-    rules : EMRules
-
-    Returns
-    -------
-    float
-    """
+    "Penalised log-likelihood, eq. (5.2)."
     penalty = rules.lam / (2 * state.coef.shape[1]) * (state.coef**2).sum()
     return float(q.loglik.sum() - penalty)
 
@@ -733,38 +466,12 @@ def tree_value(
     Z: np.ndarray,  # `(n, K)`
     rules: EMRules,
 ) -> float:
-    """Objective (5.2) of a state.
-
-    Parameters
-    ----------
-    state : TreeState
-    X : np.ndarray
-        `(n, d)`
-    Z : np.ndarray
-        `(n, K)`
-    rules : EMRules
-
-    Returns
-    -------
-    float
-    """
+    "Objective (5.2) of a state."
     return penalised(expect(state, X, Z), state, rules)
 
 # %% ../nbs/18_hierarchy.ipynb #9b173ebe
 def m_step_exact(state: TreeState, X, q: Posterior, rules: EMRules) -> TreeState:
-    """Tree and node models together: profile weights, then the arborescence.
-
-    Parameters
-    ----------
-    state : TreeState
-    X
-    q : Posterior
-    rules : EMRules
-
-    Returns
-    -------
-    TreeState
-    """
+    "Tree and node models together: profile weights, then the arborescence."
     w, coef, b = profile_edges(
         X, q, state.parents, state.edges, rules, state.eps, state.warm
     )
@@ -783,20 +490,7 @@ def m_step_exact(state: TreeState, X, q: Posterior, rules: EMRules) -> TreeState
 def m_step_given(
     state: TreeState, X, q: Posterior, rules: EMRules, parents=None
 ) -> TreeState:
-    """Node models of one tree, eq. (5.8) set to zero.
-
-    Parameters
-    ----------
-    state : TreeState
-    X
-    q : Posterior
-    rules : EMRules
-    parents : default=None
-
-    Returns
-    -------
-    TreeState
-    """
+    "Node models of one tree, eq. (5.8) set to zero."
     tree = state.parents if parents is None else parents
     edges = np.c_[tree, np.arange(len(tree))]
     start = state.coef, state.intercept
@@ -807,20 +501,7 @@ def m_step_given(
 def m_step_alternate(
     state: TreeState, X, q: Posterior, rules: EMRules, max_inner=20
 ) -> TreeState:
-    """Algorithm 4 as printed: node models for the tree, tree for the node models (5.9).
-
-    Parameters
-    ----------
-    state : TreeState
-    X
-    q : Posterior
-    rules : EMRules
-    max_inner : default=20
-
-    Returns
-    -------
-    TreeState
-    """
+    "Algorithm 4 as printed: node models for the tree, tree for the node models (5.9)."
     tree, order = state.parents, topological(state.parents)
     diagonal = np.arange(len(tree))
     for _ in range(max_inner):
@@ -840,24 +521,7 @@ def em_step(
     Z: np.ndarray,  # `(n, K)` recorded labels
     rules: EMRules,  # what stays fixed
 ) -> TreeState:  # the next state; its `value` is the objective of the state given
-    """One round of Algorithm 4.
-
-    Parameters
-    ----------
-    state : TreeState
-        where we are
-    X : np.ndarray
-        `(n, d)` features
-    Z : np.ndarray
-        `(n, K)` recorded labels
-    rules : EMRules
-        what stays fixed
-
-    Returns
-    -------
-    TreeState
-        the next state; its `value` is the objective of the state given
-    """
+    "One round of Algorithm 4."
     q = expect(state, X, Z)
     if not rules.learn_tree:
         new = m_step_given(state, X, q, rules)
@@ -870,14 +534,10 @@ def em_step(
     return new._replace(eps=state.eps * rules.decay, value=penalised(q, state, rules))
 
 # %% ../nbs/18_hierarchy.ipynb #b0d42466
+#| code-fold: true
+#| code-summary: "rounds until the objective settles"
 class TreeFit(NamedTuple):
-    """What a run of EM returns.
-
-    Attributes
-    ----------
-    history : list
-        objective (5.2) after every round
-    """
+    "What a run of EM returns."
 
     state: TreeState
     history: list  # objective (5.2) after every round
@@ -893,29 +553,7 @@ def run_em(
     tol: float = 1e-4,  # relative change of the objective at which to stop
     sweep: int = 3,  # the tree is reconsidered every so many rounds
 ) -> TreeFit:
-    """Algorithm 4 until the objective stays.
-
-    Parameters
-    ----------
-    state : TreeState
-        start
-    X : np.ndarray
-        `(n, d)` features
-    Z : np.ndarray
-        `(n, K)` recorded labels
-    rules : EMRules
-        what stays fixed
-    max_iter : int, default=100
-        rounds
-    tol : float, default=0.0001
-        relative change of the objective at which to stop
-    sweep : int, default=3
-        the tree is reconsidered every so many rounds
-
-    Returns
-    -------
-    TreeFit
-    """
+    "Algorithm 4 until the objective stays."
     history, settled = [], False
     tree_kept = rules._replace(learn_tree=False)
     for it in range(max_iter):
@@ -934,18 +572,7 @@ def run_em(
 def cooccurrence(
     Z: np.ndarray,  # `(n, K)`
 ) -> np.ndarray:  # `(K, K)`, `[p, c]` = share of rows with c that also have p
-    """Estimated P(z_p = 1 | z_c = 1).
-
-    Parameters
-    ----------
-    Z : np.ndarray
-        `(n, K)`
-
-    Returns
-    -------
-    np.ndarray
-        `(K, K)`, `[p, c]` = share of rows with c that also have p
-    """
+    "Estimated P(z_p = 1 | z_c = 1)."
     Z = np.asarray(Z, dtype=np.float64)
     return (Z.T @ Z) / np.maximum(Z.sum(0), 1)
 
@@ -955,22 +582,7 @@ def moment_alpha(
     parents: np.ndarray,  # a tree
     per_label: bool = False,  # one rate per label? (labels without descendants: the common)
 ):  # number or `(K,)`; nan when nothing is below anything
-    """Missing rate from ancestor pairs: P(z_p=1 | z_c=1) = 1 − α.
-
-    Parameters
-    ----------
-    Z : np.ndarray
-        `(n, K)`
-    parents : np.ndarray
-        a tree
-    per_label : bool, default=False
-        one rate per label? (labels without descendants: the common)
-
-    Returns
-    -------
-    result
-        number or `(K,)`; nan when nothing is below anything
-    """
+    "Missing rate from ancestor pairs: P(z_p=1 | z_c=1) = 1 − α."
     above, n = ancestors(parents), np.asarray(Z, dtype=np.float64).sum(0)
     both, every = above * (cooccurrence(Z) * n), above * n
     common = 1 - both.sum() / every.sum() if every.sum() else np.nan
@@ -994,20 +606,7 @@ def moment_tree(
     Z: np.ndarray,  # `(n, K)`
     width: float = 2.0,  # standard errors that count as equal
 ) -> tuple:  # parents `(K,)`, alpha (nan when nothing occurs together)
-    """Tree and missing rate from co-occurrence alone: closed form, no features.
-
-    Parameters
-    ----------
-    Z : np.ndarray
-        `(n, K)`
-    width : float, default=2.0
-        standard errors that count as equal
-
-    Returns
-    -------
-    tuple
-        parents `(K,)`, alpha (nan when nothing occurs together)
-    """
+    "Tree and missing rate from co-occurrence alone: closed form, no features."
     n, A = np.asarray(Z, dtype=np.float64).sum(0), cooccurrence(Z)
     A = np.where(n[:, None] > n, A, 0)  # an ancestor is more frequent
     best = A.max(0)
@@ -1036,21 +635,12 @@ def moment_tree(
     return parents, float(1 - level)
 
 # %% ../nbs/18_hierarchy.ipynb #2b11eac2
+#| code-fold: true
+#| code-summary: "Chow–Liu"
 def mutual_information_matrix(
     Z: np.ndarray,  # `(n, K)` 0/1
 ) -> np.ndarray:  # `(K, K)` in nats
-    """Mutual information of every pair of labels.
-
-    Parameters
-    ----------
-    Z : np.ndarray
-        `(n, K)` 0/1
-
-    Returns
-    -------
-    np.ndarray
-        `(K, K)` in nats
-    """
+    "Mutual information of every pair of labels."
     Z = np.asarray(Z, dtype=np.float64)
     n = len(Z)
     a, p11 = Z.mean(0), Z.T @ Z / n
@@ -1068,20 +658,7 @@ def chow_liu(
     Z: np.ndarray,  # `(n, K)` 0/1
     positive: bool = False,  # only pairs more often together than by chance
 ) -> np.ndarray:  # `(K,)` parents
-    """Chow–Liu tree of the labels, rooted at the most frequent label (of each component).
-
-    Parameters
-    ----------
-    Z : np.ndarray
-        `(n, K)` 0/1
-    positive : bool, default=False
-        only pairs more often together than by chance
-
-    Returns
-    -------
-    np.ndarray
-        `(K,)` parents
-    """
+    "Chow–Liu tree of the labels, rooted at the most frequent label (of each component)."
     Z = np.asarray(Z, dtype=np.float64)
     K, n = Z.shape[1], Z.sum(0)
     MI = mutual_information_matrix(Z)
@@ -1101,6 +678,8 @@ def chow_liu(
     return parents
 
 # %% ../nbs/18_hierarchy.ipynb #9d60801c
+#| code-fold: true
+#| code-summary: "moving one label"
 def _hang(state, X, Z, rules, p, c):
     "The state with c moved below p and its node model refitted."
     tree = state.parents.copy()
@@ -1136,28 +715,7 @@ def edge_moves(
     n_parents: int = 2,  # other parents tried per label, by P(z_p | z_c), and the root
     slack: float = 0.01,  # relative loss before refitting up to which a move is looked at
 ) -> tuple:  # state, number of moves taken
-    """Move single labels to other parents while the likelihood (5.2) itself rises.
-
-    Parameters
-    ----------
-    state : TreeState
-        where we are
-    X : np.ndarray
-        `(n, d)` features
-    Z : np.ndarray
-        `(n, K)` recorded labels
-    rules : EMRules
-        what stays fixed
-    n_parents : int, default=2
-        other parents tried per label, by P(z_p | z_c), and the root
-    slack : float, default=0.01
-        relative loss before refitting up to which a move is looked at
-
-    Returns
-    -------
-    tuple
-        state, number of moves taken
-    """
+    "Move single labels to other parents while the likelihood (5.2) itself rises."
     now, taken = tree_value(state, X, Z, rules), 0
     for p, c in candidate_edges(Z, n_parents):
         if p == state.parents[c] or p == c or (p >= 0 and ancestors(state.parents)[c, p]):
@@ -1174,6 +732,8 @@ def edge_moves(
     return (_with_own_edges(state) if taken else state), taken
 
 # %% ../nbs/18_hierarchy.ipynb #9f430e15
+#| code-fold: true
+#| code-summary: "EM, moves, EM"
 def fit_hierarchy(
     state: TreeState,  # start
     X: np.ndarray,  # `(n, d)` features
@@ -1184,31 +744,7 @@ def fit_hierarchy(
     sweep: int = 3,  # see `run_em`
     n_tree_moves: int = 3,  # rounds of `edge_moves` after convergence
 ) -> TreeFit:
-    """EM, then single moves and EM again, until no move helps.
-
-    Parameters
-    ----------
-    state : TreeState
-        start
-    X : np.ndarray
-        `(n, d)` features
-    Z : np.ndarray
-        `(n, K)` recorded labels
-    rules : EMRules
-        what stays fixed
-    max_iter : int, default=100
-        see `run_em`
-    tol : float, default=0.0001
-        see `run_em`
-    sweep : int, default=3
-        see `run_em`
-    n_tree_moves : int, default=3
-        rounds of `edge_moves` after convergence
-
-    Returns
-    -------
-    TreeFit
-    """
+    "EM, then single moves and EM again, until no move helps."
     fit = run_em(state, X, Z, rules, max_iter, tol, sweep)
     history = fit.history
     for _ in range(n_tree_moves if rules.learn_tree else 0):
@@ -1220,27 +756,14 @@ def fit_hierarchy(
     return fit._replace(history=history)
 
 # %% ../nbs/18_hierarchy.ipynb #660dd17c
+#| code-fold: true
+#| code-summary: "marginals and the most probable set"
 def marginals(
     F: np.ndarray,  # `(n, K)` logits
     parents: np.ndarray,  # `(K,)` the tree
     eps: float,  # relaxation ε
 ) -> np.ndarray:  # `(n, K)` P(y_c = 1 | x)
-    """Chance of every label before any label is seen, Table 5.1(a) from the root down.
-
-    Parameters
-    ----------
-    F : np.ndarray
-        `(n, K)` logits
-    parents : np.ndarray
-        `(K,)` the tree
-    eps : float
-        relaxation ε
-
-    Returns
-    -------
-    np.ndarray
-        `(n, K)` P(y_c = 1 | x)
-    """
+    "Chance of every label before any label is seen, Table 5.1(a) from the root down."
     pi = expit(F)
     for c in topological(parents):
         if parents[c] >= 0:
@@ -1254,22 +777,7 @@ def most_probable(
     parents: np.ndarray,  # `(K,)` the tree
     eps: float,  # relaxation ε
 ) -> np.ndarray:  # `(n, K)` 0/1
-    """The most probable label set as a whole (max-product).
-
-    Parameters
-    ----------
-    F : np.ndarray
-        `(n, K)` logits
-    parents : np.ndarray
-        `(K,)` the tree
-    eps : float
-        relaxation ε
-
-    Returns
-    -------
-    np.ndarray
-        `(n, K)` 0/1
-    """
+    "The most probable label set as a whole (max-product)."
     order = topological(parents)
     v0, v1 = np.zeros_like(F), np.zeros_like(F)
     pick = np.zeros((2, *F.shape), dtype=np.int8)
@@ -1353,20 +861,7 @@ def as_labels(
     Z,  # 0/1 matrix (dense or sparse), data frame, or one set of label names per row
     names=None,  # label names; default the columns, or the sorted labels
 ) -> tuple:  # `(n, K)` int8, names `(K,)`
-    """Multi-label targets of any form as a 0/1 matrix and its names.
-
-    Parameters
-    ----------
-    Z
-        0/1 matrix (dense or sparse), data frame, or one set of label names per row
-    names : default=None
-        label names; default the columns, or the sorted labels
-
-    Returns
-    -------
-    tuple
-        `(n, K)` int8, names `(K,)`
-    """
+    "Multi-label targets of any form as a 0/1 matrix and its names."
     if Z is None:
         raise ValueError(
             "LabelHierarchy requires y to be passed, but the target y is None: "
@@ -1374,7 +869,7 @@ def as_labels(
         )
     if isinstance(Z, str):
         raise ValueError(
-            "Z is one string; give a 0/1 matrix, a data frame, or one set of labels per row."
+            "Z is one string; give a 0/1 matrix, a data frame, or a set of labels per row."
         )
     if hasattr(Z, "columns"):
         names = [str(c) for c in Z.columns] if names is None else names
@@ -1421,22 +916,7 @@ def start_tree(
     Z: np.ndarray,  # `(n, K)` labels to start from
     names,  # their names
 ) -> tuple:  # parents, alpha (nan: no label lies below another)
-    """A tree and a missing rate to start EM from.
-
-    Parameters
-    ----------
-    init
-        "moment", "chow-liu", "flat", parents, or a dict child → parent
-    Z : np.ndarray
-        `(n, K)` labels to start from
-    names
-        their names
-
-    Returns
-    -------
-    tuple
-        parents, alpha (nan: no label lies below another)
-    """
+    "A tree and a missing rate to start EM from."
     if not isinstance(init, str):
         tree = _given_tree(init, names)
         return tree, float(np.clip(moment_alpha(Z, tree), 0, 0.95))
@@ -1455,26 +935,14 @@ def start_tree(
     return tree, float(np.clip(alpha, 0, 0.95))
 
 # %% ../nbs/18_hierarchy.ipynb #c0eea092
+#| code-fold: true
+#| code-summary: "Newick text"
 def newick(
     parents,  # `(K,)`
     names,  # `(K,)`
     root: str = "root",  # name of the dummy root
 ) -> str:
-    """A label tree in Newick format.
-
-    Parameters
-    ----------
-    parents
-        `(K,)`
-    names
-        `(K,)`
-    root : str, default='root'
-        name of the dummy root
-
-    Returns
-    -------
-    str
-    """
+    "A label tree in Newick format."
     parents = np.asarray(parents)
 
     def quote(name):
@@ -1500,68 +968,6 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
     units do not matter, with λ = d²/16. `as_published()` has none of these; the thesis
     gives no start, so it takes Chow–Liu's.
 
-    Parameters
-    ----------
-    lam : float, default=None
-        λ of the penalty λ/(2d)·|w|², eq. (5.2); None: d²/16
-    eps : float, default=0.005
-        chance ε of a label without its parent at the start, in (0, ½)
-    eps_decay : float, default=0.98
-        factor of ε per round of EM, in (0, 1]
-    m_step : str, default='exact'
-        "exact" (profile weights) or "alternate" (as printed)
-    init : default='moment'
-        "moment", "chow-liu", "flat", a tree, or a list: the best end wins
-    learn_tree : bool, default=True
-        False: keep the given tree (the thesis' GT)
-    alpha : default='em'
-        missing rate: "em" (5.7), "moment" (ancestor pairs, fixed), a number
-    per_label : bool, default=False
-        one missing rate per label?
-    n_candidates : int, default=4
-        parents tried per label in the exact M-step; None: all
-    n_tree_moves : int, default=3
-        rounds of single moves after EM; 0: none
-    n_init : int, default=1
-        starts per rule; further ones use resampled rows
-    max_iter : int, default=100
-        rounds of EM
-    tol : float, default=0.0001
-        relative change of the objective at which to stop
-    scale : bool, default=True
-        standardise the columns inside; `coef_` is in units of `X`
-    random_state : default=None
-        seed of the resampled starts
-
-    Attributes
-    ----------
-    label_names_ : np.ndarray
-        `(K,)` names of the labels
-    n_labels_ : int
-        how many
-    parents_ : np.ndarray
-        `(K,)` parent of each label, −1 under the root
-    alpha_ : float
-        share of labels not recorded; `(K,)` with `per_label`
-    eps_ : float
-        ε at the end
-    coef_ : np.ndarray
-        `(K, d)` node models, in units of `X`
-    intercept_ : np.ndarray
-        `(K,)`
-    posterior_ : np.ndarray
-        `(n, K)` chance of every label of the training rows
-    objective_history_ : list
-        minus (5.2) per round; can only rise while ε is lowered
-    converged_ : bool
-        did the objective settle?
-    n_iter_ : int
-        rounds of EM
-    tree_
-        Dict label name → name of its parent (None under the root).
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from csc_nb import LabelHierarchy
     >>> X = np.arange(8.0)[:, None]
@@ -1618,7 +1024,7 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         self,
         lam: float = None,  # λ of the penalty λ/(2d)·|w|², eq. (5.2); None: d²/16
         *,
-        eps: float = 0.005,  # chance ε of a label without its parent at the start, in (0, ½)
+        eps: float = 0.005,  # first ε, chance of a label without its parent, in (0, ½)
         eps_decay: float = 0.98,  # factor of ε per round of EM, in (0, 1]
         m_step: str = "exact",  # "exact" (profile weights) or "alternate" (as printed)
         init="moment",  # "moment", "chow-liu", "flat", a tree, or a list: the best end wins
@@ -1655,13 +1061,7 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return cls(**{**cls._published, **overrides})
 
     def fit(self, X, Z):
-        """Learn from features `X` and recorded labels `Z` (see `as_labels` for their forms).
-
-        Parameters
-        ----------
-        X
-        Z
-        """
+        "Learn from features `X` and recorded labels `Z` (see `as_labels` for their forms)."
         self._check_params()
         X = self._features(X, reset=True)
         Z, names = as_labels(Z)
@@ -1695,41 +1095,20 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return self._store(best, X, Z, mean, sd)
 
     def decision_function(self, X):
-        """Logits of the node models: label given that its parent is on.
-
-        Parameters
-        ----------
-        X
-        """
+        "Logits of the node models: label given that its parent is on."
         check_is_fitted(self)
         return self._features(X, reset=False) @ self.coef_.T + self.intercept_
 
     def predict_proba(self, X):
-        """Chance of every label, `(n, K)`.
-
-        Parameters
-        ----------
-        X
-        """
+        "Chance of every label, `(n, K)`."
         return marginals(self.decision_function(X), self.parents_, self.eps_)
 
     def predict(self, X, threshold=0.5):
-        """Labels whose chance is at least one half (or `threshold`), `(n, K)`.
-
-        Parameters
-        ----------
-        X
-        threshold : default=0.5
-        """
+        "Labels whose chance is at least one half (or `threshold`), `(n, K)`."
         return (self.predict_proba(X) >= threshold).astype(np.int64)
 
     def predict_map(self, X):
-        """The most probable label set as a whole.
-
-        Parameters
-        ----------
-        X
-        """
+        "The most probable label set as a whole."
         return most_probable(self.decision_function(X), self.parents_, self.eps_)
 
     def f1_threshold(self):
@@ -1742,13 +1121,7 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return float(p[order[f1.argmax()]])
 
     def complete(self, Z=None, X=None):
-        """Chance of every label given features and recorded labels; default: training rows.
-
-        Parameters
-        ----------
-        Z : default=None
-        X : default=None
-        """
+        "Chance of every label given features and recorded labels; default: training rows."
         check_is_fitted(self)
         if Z is None:
             if X is not None:
@@ -1766,15 +1139,7 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return type(Z)(m, index=Z.index, columns=Z.columns) if hasattr(Z, "iloc") else m
 
     def score(self, X, Z):
-        """Micro-averaged F1.
-
-        Parameters
-        ----------
-        X
-        Z
-        """
-        from sklearn.metrics import f1_score
-
+        "Micro-averaged F1."
         M, _ = as_labels(Z, self.label_names_)
         return f1_score(M, self.predict(X), average="micro", zero_division=0)
 
@@ -1791,12 +1156,7 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return newick(self.parents_, self.label_names_)
 
     def to_networkx(self, root="root"):
-        """A `networkx.DiGraph`, edges from parent to child, `alpha` on every label.
-
-        Parameters
-        ----------
-        root : default='root'
-        """
+        "A `networkx.DiGraph`, edges from parent to child, `alpha` on every label."
         try:
             import networkx as nx
         except ImportError:
@@ -1899,87 +1259,71 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return self
 
 # %% ../nbs/18_hierarchy.ipynb #7d64dfd0
+#| code-fold: true
+#| code-summary: "pairs of labels that the tree cannot explain"
 def label_pairs_test(
-    model: LabelHierarchy,
-    X,
-    Z,  # a fitted tree and the data
+    model: LabelHierarchy,  # a fitted tree
+    X,  # `(n, d)` features
+    Z,  # recorded labels, in any form
     level: float = 0.05,  # chance of one false alarm in the whole table
-) -> list:  # one dict per flagged pair, most surprising first
-    """Pairs of labels that occur together more often than the tree can explain; `implied`: the data want a second parent.
-
-    Parameters
-    ----------
-    model : LabelHierarchy
-    X
-    Z
-        a fitted tree and the data
-    level : float, default=0.05
-        chance of one false alarm in the whole table
-
-    Returns
-    -------
-    list
-        one dict per flagged pair, most surprising first
-    """
+) -> list:  # one dict per pair, most surprising first; `implied`: c wants a second parent
+    "Pairs of labels that occur together more often than the tree can explain."
     F, M = model.decision_function(X), as_labels(Z, model.label_names_)[0]
-    alpha, n, A = np.broadcast_to(model.alpha_, M.shape[1]), M.sum(0), cooccurrence(M)
-    prior = e_step(
-        F, np.zeros_like(M), model.parents_, 1.0, model.eps_
-    )  # α = 1: labels say nothing, only x speaks
-    above = ancestors(model.parents_)
-    q, c = np.nonzero(
-        (n[:, None] > n) | ((n[:, None] == n) & np.tri(len(n), k=-1, dtype=bool))
-    )
-    q, c = (v[~(above[q, c] | above[c, q])] for v in (q, c))
-    J = _pairs_at(
-        prior.m, prior.r0, prior.r1, model.parents_, topological(model.parents_), q, c
-    )[0]
+    alpha = np.broadcast_to(model.alpha_, M.shape[1])
+    n, A, tree = M.sum(0), cooccurrence(M), model.parents_
+    prior = e_step(F, np.zeros_like(M), tree, 1.0, model.eps_)  # α = 1: only x speaks
+    above = ancestors(tree)
+    first = np.tri(len(n), k=-1, dtype=bool)
+    q, c = np.nonzero((n[:, None] > n) | ((n[:, None] == n) & first))
+    free = ~(above[q, c] | above[c, q])
+    q, c = q[free], c[free]
+    J = _pairs_at(prior.m, prior.r0, prior.r1, tree, topological(tree), q, c)[0]
     p = (1 - alpha[q]) * (1 - alpha[c]) * J
     seen, expected = (M[:, q].astype(float) * M[:, c]).sum(0), p.sum(0)
     z = (seen - expected) / np.sqrt(np.maximum((p * (1 - p)).sum(0), 1e-12))
     bad = np.flatnonzero((z > norm.isf(level / max(len(q), 1))) & (seen >= 5))
     se = np.sqrt(alpha * (1 - alpha))[q] / np.sqrt(np.maximum(n[c], 1))
+    line = 1 - alpha[q] - 2 * se
+    names = [str(name) for name in model.label_names_]
     return [
         dict(
-            label=str(model.label_names_[c[t]]),
-            second_parent=str(model.label_names_[q[t]]),
+            label=names[c[t]],
+            second_parent=names[q[t]],
             together=int(seen[t]),
             expected=float(expected[t]),
             z=float(z[t]),
             share=float(A[q[t], c[t]]),
-            implied=bool(A[q[t], c[t]] >= 1 - alpha[q[t]] - 2 * se[t]),
+            implied=bool(A[q[t], c[t]] >= line[t]),
         )
         for t in bad[np.argsort(-z[bad])]
     ]
 
 # %% ../nbs/18_hierarchy.ipynb #30e6a017
+#| code-fold: true
+#| code-summary: "FastTag, binary relevance, a classifier chain"
 class FastTag(ClassifierMixin, MultiOutputMixin, BaseEstimator):
-    """Linear tagger with tag dropout integrated out (Chen, Zheng, Weinberger 2013): a baseline for missing labels.
+    "Linear tagger with tag dropout integrated out (Chen, Zheng, Weinberger 2013)."
 
-    Parameters
-    ----------
-    lam : default=0.001
-    gamma : default=1.0
-    p : default=0.5
-    max_iter : default=20
-    """
+    coef_: np.ndarray  # `(d + 1, K)` weights, the last row the intercept
+    B_: np.ndarray  # `(K, K)` restores tags from a thinned tag vector
+    threshold_: float  # best F1 on the recorded labels
+    label_names_: np.ndarray  # `(K,)`
 
-    def __init__(self, lam=1e-3, *, gamma=1.0, p=0.5, max_iter=20):
-        self.lam, self.gamma, self.p, self.max_iter = (
-            lam,
-            gamma,
-            p,
-            max_iter,
-        )  # ridge; weight of the reconstruction; chance that a tag is dropped
+    def __init__(
+        self,
+        lam: float = 1e-3,  # ridge
+        *,
+        gamma: float = 1.0,  # weight of the reconstruction
+        p: float = 0.5,  # chance that a tag is dropped
+        max_iter: int = 20,  # rounds
+    ):
+        self.lam = lam
+        self.gamma = gamma
+        self.p = p
+        self.max_iter = max_iter
 
     def fit(self, X, Z):
-        """Alternate the two closed forms: enrich `B z`, predict `W x`.
-
-        Parameters
-        ----------
-        X
-        Z
-        """
+        "Alternate the two closed forms: enrich `B z`, predict `W x`."
         X = np.c_[validate_data(self, X, dtype=np.float64), np.ones(len(X))]
         Z, self.label_names_ = as_labels(Z)
         z, n, q = Z.astype(float), len(X), 1 - self.p
@@ -1987,92 +1331,67 @@ class FastTag(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         Q = q * q * S
         np.fill_diagonal(Q, q * np.diag(S))
         ridge = X.T @ X / n + self.lam * np.eye(X.shape[1])
+        thinned = self.gamma * Q + S + 1e-9 * np.eye(len(S))
         B = np.eye(z.shape[1])
         for _ in range(self.max_iter):
-            W = np.linalg.solve(ridge, X.T @ (z @ B.T) / n)  # (d+1, K)
-            B = np.linalg.solve(
-                self.gamma * Q + S + 1e-9 * np.eye(len(S)),
-                (self.gamma * q * S + (X @ W).T @ z / n).T,
-            ).T
+            W = np.linalg.solve(ridge, X.T @ (z @ B.T) / n)
+            B = np.linalg.solve(thinned, (self.gamma * q * S + (X @ W).T @ z / n).T).T
         self.coef_, self.B_ = W, B
-        s, grid = X @ W, np.linspace(0.02, 0.9, 45)
-        self.threshold_ = grid[
-            np.argmax(
-                [2 * (z[s >= t].sum()) / max((s >= t).sum() + z.sum(), 1) for t in grid]
-            )
-        ]  # best F1 on the recorded labels
+        self.threshold_ = self._best_threshold(X @ W, z)
         return self
 
     def decision_function(self, X):
-        """Scores `W x`.
-
-        Parameters
-        ----------
-        X
-        """
-        return (
-            np.c_[validate_data(self, X, dtype=np.float64, reset=False), np.ones(len(X))]
-            @ self.coef_
-        )
+        "Scores `W x`."
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return np.c_[X, np.ones(len(X))] @ self.coef_
 
     def predict(self, X):
-        """Labels above the threshold.
-
-        Parameters
-        ----------
-        X
-        """
+        "Labels above the threshold."
         return (self.decision_function(X) >= self.threshold_).astype(np.int8)
 
+    def _best_threshold(self, scores, z):
+        "The cut with the best F1 on the recorded labels."
+        grid, f1 = np.linspace(0.02, 0.9, 45), []
+        for t in grid:
+            said = scores >= t
+            f1.append(2 * z[said].sum() / max(said.sum() + z.sum(), 1))
+        return grid[np.argmax(f1)]
 
-def binary_relevance(d, lam=1.0):
-    """One logistic regression per label (scikit-learn), same penalty as (5.2).
 
-    Parameters
-    ----------
-    d
-    lam : default=1.0
-    """
+def binary_relevance(
+    d: int,  # features
+    lam: float = 1.0,  # λ of (5.2)
+):  # an unfitted classifier
+    "One logistic regression per label (scikit-learn), same penalty as (5.2)."
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
 
     return OneVsRestClassifier(LogisticRegression(C=d / lam, max_iter=500))
 
 
-def classifier_chain(Z, d, lam=1.0):
-    """A chain of logistic regressions, frequent labels first.
-
-    Parameters
-    ----------
-    Z
-    d
-    lam : default=1.0
-    """
+def classifier_chain(
+    Z,  # recorded labels: their frequencies give the order
+    d: int,  # features
+    lam: float = 1.0,  # λ of (5.2)
+):  # an unfitted classifier
+    "A chain of logistic regressions, frequent labels first."
     from sklearn.linear_model import LogisticRegression
     from sklearn.multioutput import ClassifierChain
 
-    return ClassifierChain(
-        LogisticRegression(C=d / lam, max_iter=500),
-        order=np.argsort(-np.asarray(Z).sum(0), kind="stable"),
-    )
+    order = np.argsort(-np.asarray(Z).sum(0), kind="stable")
+    return ClassifierChain(LogisticRegression(C=d / lam, max_iter=500), order=order)
 
 # %% ../nbs/18_hierarchy.ipynb #299e2ea6
+#| code-fold: true
+#| code-summary: "the figure of the next section"
 def hierarchy_figure(
-    noise: float = 0.3,
-    samples: int = 600,  # share of labels removed; rows
+    noise: float = 0.3,  # share of labels removed
+    samples: int = 600,  # rows
     seed: int = 0,  # of the toy data
-):
-    """The learned tree beside the co-occurrence matrix in its order; labels that hang wrongly are red.
-
-    Parameters
-    ----------
-    noise : float, default=0.3
-    samples : int, default=600
-        share of labels removed; rows
-    seed : int, default=0
-        of the toy data
-    """
+):  # a figure
+    "The learned tree beside the co-occurrence matrix in its order; wrong places are red."
     import matplotlib.pyplot as plt
+
     from csc_nb.datasets import toy_tree
     from csc_nb.plotting import LabelTreeDisplay
 
@@ -2081,17 +1400,13 @@ def hierarchy_figure(
         warnings.simplefilter("ignore")
         h = LabelHierarchy(max_iter=30, tol=1e-3).fit(t.data, t.Z)
     fig, ax = plt.subplots(figsize=(5.2, 3.3))
-    d = LabelTreeDisplay(
-        h.parents_, names=t.label_names, cooccurrence=cooccurrence(t.Z)
-    ).plot(ax)
-    wrong = {str(n) for n, a, b in zip(t.label_names, t.parents, h.parents_) if a != b}
+    shown = cooccurrence(t.Z)
+    LabelTreeDisplay(h.parents_, names=t.label_names, cooccurrence=shown).plot(ax)
+    wrong = set(t.label_names[t.parents != h.parents_])
     for text in ax.texts:
         if text.get_text() in wrong:
             text.set_color("#D7191C")
-    fig.suptitle(
-        f"{len(wrong)} of {len(t.parents)} labels hang wrongly;  missing rate {h.alpha_:.2f}, true {noise:.2f}",
-        fontsize=9,
-        x=0.12,
-        ha="left",
-    )
+    title = f"{len(wrong)} of {len(t.parents)} labels hang wrongly;  "
+    title += f"missing rate {h.alpha_:.2f}, true {noise:.2f}"
+    fig.suptitle(title, fontsize=9, x=0.12, ha="left")
     return fig

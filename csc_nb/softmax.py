@@ -10,7 +10,9 @@ __all__ = ['BLOCK', 'logits', 'probs', 'log_softmax', 'proba', 'canonical', 'to_
 
 # %% ../nbs/06_softmax.ipynb #b3a68bdd
 from typing import NamedTuple
-import numpy as np, scipy.sparse as sp
+
+import numpy as np
+import scipy.sparse as sp
 from numba import njit
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
@@ -222,6 +224,8 @@ def entropies(
     return -np.einsum("...k,...k->...", P, np.where(P > 0, logP, 0.0))
 
 # %% ../nbs/06_softmax.ipynb #f0c628b0
+#| code-fold: true
+#| code-summary: "mean entropy over a set of rows"
 def _rows(rows, n):
     "Row numbers from None (all), a mask or numbers."
     if rows is None:
@@ -314,6 +318,8 @@ def mutual_information(
     return spread - doubt, G_spread - G_doubt
 
 # %% ../nbs/06_softmax.ipynb #7040d789
+#| code-fold: true
+#| code-summary: "the matrix of pairs, and agreement"
 def pair_matrix(
     i: np.ndarray,  # `(m,)` one end of each pair
     j: np.ndarray,  # `(m,)` the other end
@@ -455,6 +461,8 @@ class SoftmaxFit(NamedTuple):
     converged: bool  # False: stopped by max_iter
 
 # %% ../nbs/06_softmax.ipynb #0c48bd4c
+#| code-fold: true
+#| code-summary: "L-BFGS on any term"
 def _centre(X, fit_intercept):
     "Float rows and the mean taken off (none if sparse or without an intercept)."
     if sp.issparse(X):
@@ -527,6 +535,8 @@ def maximise(
     return SoftmaxFit(W, b - W @ m, -float(r.fun), history, r.nit, r.status != 1)
 
 # %% ../nbs/06_softmax.ipynb #64648c9a
+#| code-fold: true
+#| code-summary: "regression on soft labels"
 def fit_softmax(
     X,  # `(n, d)`
     T: np.ndarray,  # `(n, K)` soft labels
@@ -579,6 +589,8 @@ def fit_softmax(
     return maximise(term, X, *start, lam, **kwargs)
 
 # %% ../nbs/06_softmax.ipynb #dbec4977
+#| code-fold: true
+#| code-summary: "k-means start; mean and spread of the columns"
 def kmeans_start(
     X,  # `(n, d)`
     n_clusters: int,  # K
@@ -777,7 +789,7 @@ def fit_logistic(
     X: np.ndarray,  # `(n, d)` shared features
     on: np.ndarray,  # `(n, T)` weights of "on", not negative
     off: np.ndarray,  # `(n, T)` weights of "off", not negative
-    lam: float = 1e-3,  # penalty on each squared `coef`; in eq. (6) weights are not averaged
+    lam: float = 1e-3,  # penalty on each squared `coef`, as in eq. (6)
     start: tuple = None,  # `(coef, intercept)`, `(T, d)` and `(T,)`
     solver: str = "auto",  # "newton", "lbfgs"; auto is newton up to 300 features
     max_iter: int = 200,  # steps
@@ -835,6 +847,8 @@ def fit_logistic(
     return LogisticFit(W[:, :d].copy(), intercept, value, ok)
 
 # %% ../nbs/06_softmax.ipynb #d884b523
+#| code-fold: true
+#| code-summary: "the mixin"
 class SoftmaxPredictor:
     """`decision_function`, `predict_proba` and `predict` from `coef_` and `intercept_`.
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score as nmi
 
 from csc_nb.baselines.crowd import (
@@ -241,11 +242,19 @@ def test_steps_of_semicrowd():
     rows = np.unique(np.r_[a, b])
     assert e.factors_.shape == (len(rows), 3)
     at = {r: k for k, r in enumerate(rows)}
-    made = [e.factors_[at[i]] @ e.factors_[at[j]] for i, j in zip(a, b)]
-    assert np.corrcoef(made, value)[0, 1] > 0.9  # completed
+    i, j = np.array([at[r] for r in a]), np.array([at[r] for r in b])
+    loss = completion_loss(e.factors_, i, j, value)[0]
+    assert loss == pytest.approx(e.objective_history_[-1])  # completed
     plain = SemiCrowd(3, random_state=0).fit(T.data)
     assert nmi(T.target, e.labels_) >= nmi(T.target, plain.labels_)
-    assert np.linalg.matrix_rank(e._map @ e._map.T) <= 2  # a learned metric
+    Z = T.data[rows] - T.data[rows].mean(0)
+    U = e.factors_ - e.factors_.mean(0)
+    normal = Z.T @ Z + 1e-3 * np.trace(Z.T @ Z) / 2 * np.eye(2)
+    np.testing.assert_allclose(normal @ e._map, Z.T @ U, atol=1e-8)  # the metric
+    again = KMeans(3, n_init=10, random_state=0).fit(
+        (T.data - T.data[rows].mean(0)) @ e._map
+    )
+    assert nmi(again.labels_, e.labels_) > 0.99  # k-means in its space
     np.testing.assert_allclose(plain._map, np.eye(T.data.shape[1]))
 
 

@@ -213,7 +213,7 @@ def test_uninformative_noise_makes_answers_irrelevant():
 
 
 def test_hard_updates():
-    "ΔF below the tolerance is a tie, above it decides; one hard kind narrows, one soft kind weighs."
+    "ΔF below the tolerance is a tie, above it decides; hard narrows, soft weighs."
     logp = np.log([[0.2, 0.5, 0.3]])
     q = update(logp, np.zeros((1, 3)), np.array([[1.0, 1 - 1e-12, 0.9]]))
     np.testing.assert_allclose(q, [[2 / 7, 5 / 7, 0]], atol=1e-12)

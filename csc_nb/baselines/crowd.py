@@ -74,6 +74,8 @@ def count_votes(
     return Votes(*tally_pairs(c.a, c.b, c.value, c.weight))
 
 # %% ../../nbs/23_crowd_baselines.ipynb #832b7022
+#| code-fold: true
+#| code-summary: "one answer per pair"
 def majority_vote(
     c: Constraints,  # answers, in row numbers
     ties: str = "drop",  # or "cannot", as paper 000 says
@@ -174,6 +176,8 @@ def pair_log_odds(
     return logit(pi) + if_same - if_different, np.log1p(-pi) + if_different
 
 # %% ../../nbs/23_crowd_baselines.ipynb #fad71039
+#| code-fold: true
+#| code-summary: "EM"
 def dawid_skene(
     c: Constraints,  # answers, in row numbers
     prior: tuple = (2.0, 2.0),  # Beta(a, b) on every accuracy and on π
@@ -217,6 +221,8 @@ def dawid_skene(
     return DawidSkene(alpha, beta, float(pi), a, b, r, history)
 
 # %% ../../nbs/23_crowd_baselines.ipynb #45cbfa23
+#| code-fold: true
+#| code-summary: "the vote by posterior"
 def weighted_vote(
     c: Constraints,  # answers, in row numbers
     min_sure: float = 0.5,  # drop pairs whose likelier answer is not likelier than this
@@ -432,6 +438,8 @@ class CrowdVote(ConstrainedClusterer):
         return PCKMeans()
 
 # %% ../../nbs/23_crowd_baselines.ipynb #825bd774
+#| code-fold: true
+#| code-summary: "similarity, and rows that nobody linked"
 def average_similarity(
     v: Votes,  # per pair
     n: int,  # rows
