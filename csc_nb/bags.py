@@ -89,7 +89,7 @@ def bag_Q(
 # %% ../nbs/13_bags.ipynb #8e77de41
 def bag_terms(
     bags: Bags,
-    form: str = "exact",  # labelled bags, centred by 11'; "corrected": all bags; "printed": BB'
+    form: str = "exact",  # of labelled bags; "corrected": of all bags; "printed": with BB'
     without_pairs: bool = False,  # zero the entries that pairs could express, "w.o. clml"
 ) -> list:  # of `(c, G)` or `(c, G, R)`: Q = Σ c·GRG'
     "Factors of Q, eq. (2.12); nothing of size n × n."
@@ -112,7 +112,7 @@ FORMS = ("exact", "corrected", "printed")
 
 
 def bag_mu(bags: Bags, form="exact") -> float:
-    'μ of eq. (2.12): squared length of the mean label vector; "exact": of labelled bags only.'
+    "μ of eq. (2.12): squared length of the mean label vector."
     M = max(int(bags.labelled.sum()), 1) if form == "exact" else bags.n_bags
     return float(((np.asarray(label_vectors(bags).sum(1)).ravel() / M) ** 2).sum())
 
@@ -165,7 +165,7 @@ def bag_agreement(
     bags: Bags,  # with the labels that were hidden
     hidden: np.ndarray,  # `(M,)` bool: bags whose labels the clustering did not see
 ) -> float:  # correlation; 0 when one of the two is constant
-    "Do bags that share labels share clusters? Correlation over pairs of bags with at least one hidden."
+    "Do bags that share labels share clusters? Correlation over pairs with a hidden bag."
     H = np.asarray(bag_matrix(bags).T @ np.eye(int(labels.max()) + 1)[labels])
     H = H / np.maximum(H.sum(1, keepdims=True), 1)
     i, j = np.triu_indices(bags.n_bags, 1)
@@ -276,10 +276,10 @@ class BagSpectralClustering(ConstrainedClusterer):
         *,
         alpha=0.7,  # strength of the bag labels, at least 0; "cv": by hiding labels of bags
         relative=False,  # alpha in units of the affinity? 1 is equally loud
-        form="exact",  # Q over labelled bags; "corrected": (2.12) repaired; "printed": as printed
+        form="exact",  # Q of labelled bags; "corrected": (2.12) repaired; "printed": as is
         without_pairs=False,  # drop what must- and cannot-links could say, "w.o. clml"?
-        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed": X is the affinity
-        n_neighbors=20,  # near rows that each row is tied to; None: the thesis' dense affinity
+        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed" (X is one)
+        n_neighbors=20,  # near rows that each row is tied to; None: dense, as in the thesis
         cv=5,  # folds of bags for alpha="cv"
         n_init=10,  # starts of k-means
         n_jobs=None,  # processes for alpha="cv"

@@ -47,7 +47,7 @@ def rbf(
 
 # %% ../nbs/14_disc.ipynb #d0000017
 def _krylov(K, r, k, V, tol, depth=4, max_rounds=50):
-    "Leading eigenpairs of diag(r) K diag(r) from a start block `V`; restarted block Krylov with Rayleigh–Ritz."
+    "Leading eigenpairs of diag(r) K diag(r) from a block `V`: restarted block Krylov."
     b, r = V.shape[1], r[:, None]
     V = np.linalg.qr(V)[0]
     for _ in range(max_rounds):
@@ -73,7 +73,7 @@ def top_eigs(
     deg: np.ndarray,  # `(n,)` degrees
     k: int,  # eigenpairs wanted
     warm: np.ndarray = None,  # `(n, b)` block to start from
-    tol: float = 1e-6,  # norm of the residual; the eigenvalues are right to about its square
+    tol: float = 1e-6,  # norm of the residual; eigenvalues are right to its square
     dense: int = 300,  # full eigenvalue problem up to this many rows
 ) -> tuple:  # values, vectors `(n, k)`, block for the next call
     "Leading eigenpairs of $D^{-1/2}KD^{-1/2}$, largest first."
@@ -91,7 +91,7 @@ def hsic(
     Ks: np.ndarray,  # `(n, n)` kernel of the scores
     unbiased: bool = False,  # without the bias of order 1/n
 ) -> float:
-    "Hilbert–Schmidt independence criterion, eq. (2.3), or its unbiased estimate (Song et al. 2012)."
+    "HSIC, eq. (2.3), or its unbiased estimate (Song et al. 2012)."
     n = len(K)
     if not unbiased:
         return float((K * centre(Ks)).sum() / (n - 1) ** 2)
@@ -177,7 +177,9 @@ def _gaussian(S):
     sd = S.std(0)
     if (sd == 0).any():
         raise ValueError(
-            f"{int((sd == 0).sum())} of {S.shape[1]} score columns are the same for all rows: first is column {int(np.flatnonzero(sd == 0)[0])}. Drop them; they say nothing."
+            f"{int((sd == 0).sum())} of {S.shape[1]} score columns are the same for all "
+            f"rows: first is column {int(np.flatnonzero(sd == 0)[0])}. "
+            "Drop them; they say nothing."
         )
     Z = S / sd
     return Z, median_sigma(Z)
@@ -201,7 +203,8 @@ def _censored(S):
     bad = np.flatnonzero(~np.isin(event, (0, 1)))
     if len(bad):
         raise ValueError(
-            f"{len(bad)} events are neither 0 (censored) nor 1 (seen): first is row {bad[0]}: {event[bad[0]]:g}. Is the order of the columns time, event?"
+            f"{len(bad)} events are neither 0 (censored) nor 1 (seen): first is row "
+            f"{bad[0]}: {event[bad[0]]:g}. Is the order of the columns time, event?"
         )
     P, grid = censored_weights(time, event.astype(bool))
     w, V = np.linalg.eigh(rbf(grid[:, None], 0.25))
@@ -251,9 +254,9 @@ def _blocks_wanted(kernel, cols, guess):
 
 # %% ../nbs/14_disc.ipynb #d0000036
 def score_blocks(
-    scores,  # `(n,)` or `(n, r)` array, data frame, or structured array with an event and a time
+    scores,  # `(n,)` or `(n, r)` array, data frame, or structured array (event, time)
     n: int,  # rows of X
-    kernel="auto",  # "auto", "gaussian", "categorical", "censored", or a list of (kind, columns)
+    kernel="auto",  # "auto", a name in `SCORE_KERNELS`, or a list of (kind, columns)
 ) -> list:  # of `ScoreBlock`
     "Scores as kernel blocks; rows with a missing score are left out of that block."
     cols, guess = _columns(scores)
@@ -267,12 +270,14 @@ def score_blocks(
             )
         if max(js) >= len(cols):
             raise ValueError(
-                f"score_kernel names column {max(js)} but scores has {len(cols)} (the first is 0)."
+                f"score_kernel names column {max(js)} but scores has {len(cols)} "
+                "(the first is 0)."
             )
         S = [cols[j] if kind == "categorical" else _number_column(cols[j]) for j in js]
         if any(c is None for c in S):
             raise ValueError(
-                f"score column {js[[c is None for c in S].index(True)]} is not numbers; use score_kernel='categorical' for it."
+                f"score column {js[[c is None for c in S].index(True)]} is not numbers; "
+                "use score_kernel='categorical' for it."
             )
         known = np.all(
             [
@@ -286,12 +291,14 @@ def score_blocks(
         rows = np.flatnonzero(known)
         if len(rows) < 4:
             raise ValueError(
-                f"only {len(rows)} rows have a score in columns {js}; at least 4 are needed."
+                f"only {len(rows)} rows have a score in columns {js}; "
+                "at least 4 are needed."
             )
         S = np.stack([c[rows] for c in S], axis=1)
         if kind != "categorical" and not np.isfinite(S).all():
             raise ValueError(
-                f"{int((~np.isfinite(S)).sum())} scores are infinite: first is row {rows[np.flatnonzero(~np.isfinite(S).all(1))[0]]}."
+                f"{int((~np.isfinite(S)).sum())} scores are infinite: first is row "
+                f"{rows[np.flatnonzero(~np.isfinite(S).all(1))[0]]}."
             )
         out.append(ScoreBlock(kind, *SCORE_KERNELS[kind](S), rows))
     return out
@@ -348,7 +355,7 @@ class Exact(NamedTuple):
 
 
 class Landmarks(NamedTuple):
-    "The same problem with Nyström's approximation of the kernel, for many rows; see *landmarks* below."
+    "The same problem with Nyström's approximation of the kernel, for many rows."
 
     X: np.ndarray  # `(n, d)` centred rows
     S: np.ndarray  # `(n, r)` factor: the matrix of the scores is about S S'; None: no score
@@ -419,7 +426,7 @@ def gradient_formula(
 # %% ../nbs/14_disc.ipynb #d0000059
 @njit(cache=True, fastmath=True)
 def _psi_products(K, S, Vt, Yt, c, a, mu):
-    "Rows of Ψ times the rows of `Yt`; Ψ itself is never stored. `S` of one row means no score."
+    "Rows of Ψ times the rows of `Yt`, Ψ never stored. `S` of one row: no score."
     n, k, m = K.shape[0], Vt.shape[0], Yt.shape[0]
     out, psi = np.zeros((m, n)), np.empty(n)
     for j in range(n):
@@ -449,7 +456,7 @@ def gradient(
     pt: Point,  # where
     p,  # `Exact` or `Landmarks`
 ) -> np.ndarray:  # `(d, q)`
-    "Gradient of the reduced objective; the same numbers as `gradient_formula`, without its n × n arrays."
+    "Gradient of the reduced objective: `gradient_formula` without its n × n arrays."
     if isinstance(p, Landmarks):
         return _gradient_landmarks(pt, p)
     n, Y = len(p.X), p.X @ pt.W
@@ -819,12 +826,13 @@ class DiSCTask(NamedTuple):
 
 
 class DiSC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedClusterer):
-    """Clustering in a subspace that is clear and related to a score (Chang et al. 2017), (2.5).
+    """Clusters in a subspace that is clear and related to a score (Chang et al. 2017).
 
-    Without scores it is DRSC. Ours: normalised HSIC, the balanced price μ, the reduced
-    objective with Barzilai–Borwein steps (a third of the evaluations), the kernel width taken
-    in subspaces, other kinds of scores, landmarks. `as_published()` is Algorithm 1: alternation,
-    width of the original space, μ so that both terms are of one size, 20 starts.
+    Without scores it is DRSC. Ours: normalised HSIC; the balanced price μ; the reduced
+    objective (a third of the evaluations of the alternation, or fewer); the kernel width
+    of subspaces, without which the contrast of the paper's Table 1 is gone; other kinds
+    of scores; landmarks. `as_published()` is Algorithm 1: alternation, the width of the
+    original space, μ so that both terms are of one size, 20 starts.
 
     >>> import numpy as np
     >>> from csc_nb.disc import DiSC
@@ -890,14 +898,14 @@ class DiSC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedCluster
     def __init__(
         self,
         n_clusters=8,  # k
-        n_components=None,  # q, dimension of the subspace, at most d; None: as many as clusters
-        mu="balance",  # price of quality in usefulness, ≥ 0; "balance", or "scale" as in the paper
+        n_components=None,  # q, dimension of the subspace, 1 to d; None: n_clusters
+        mu="balance",  # price of quality, ≥ 0; "balance"; "scale": the paper's advice
         *,
-        sigma="subspace",  # kernel width: a number > 0, or the median in "subspace" or "original" space
-        score_kernel="auto",  # "auto", "gaussian", "categorical", "censored", or [(kind, columns)]
+        sigma="subspace",  # kernel width > 0; "subspace", "original": median distance there
+        score_kernel="auto",  # "gaussian", "categorical", "censored", or [(kind, columns)]
         unbiased=False,  # unbiased HSIC?
-        solver="reduced",  # "reduced", "alternate", or "published": Algorithm 1 of the paper
-        n_landmarks="auto",  # None: exact; a number: Nyström; "auto": 300 from 10 000 rows on
+        solver="reduced",  # "reduced", "alternate", or "published": Algorithm 1
+        n_landmarks="auto",  # None: exact; a number: Nyström; "auto": 300 from 10⁴ rows
         n_init=20,  # random starts
         max_iter=200,  # steps per start
         tol=1e-4,  # stop when the gradient is below tol times the bound of the objective
@@ -1049,8 +1057,8 @@ class DiSC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedCluster
         if not self.converged_:
             warnings.warn(
                 f"The best of {len(runs)} starts stopped after max_iter={self.max_iter} "
-                f"steps with a gradient above tol={self.tol:g}; the labels are those of its "
-                "last subspace. Raise max_iter or tol.",
+                f"steps with a gradient above tol={self.tol:g}; the labels are those of "
+                "its last subspace. Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -37,7 +37,7 @@ def neighbours(
 def near_origin(
     X: np.ndarray,  # `(n, d)`
 ) -> np.ndarray:  # the same rows, moved to their mean when they lie far away
-    "Distances from products of norms lose all digits far from the origin; then move the rows."
+    "Distances by products of norms lose all digits far from the origin: move the rows."
     mean = X.mean(0)
     far = np.abs(mean).max() > 1e3 * X.std(0).max()
     return X - mean if far else X

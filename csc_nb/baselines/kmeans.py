@@ -335,7 +335,7 @@ def warn_fewer_clusters(found, K):
 # %% ../../nbs/20_kmeans_baselines.ipynb #cd2197d3
 @njit(cache=True)
 def _mark(indptr, nbr, z, used, left, heap, b, k, step):
-    "Give (step=1) or take back (−1) cluster `k` of block `b`; False when a neighbour has none left."
+    "Give (step=1) or take back (−1) a cluster; False when a neighbour has none left."
     ok = True
     for h in range(indptr[b], indptr[b + 1]):
         v = nbr[h]
@@ -355,7 +355,7 @@ def _mark(indptr, nbr, z, used, left, heap, b, k, step):
 # %% ../../nbs/20_kmeans_baselines.ipynb #71e523be
 @njit(cache=True)
 def _colour_search(cost, indptr, nbr, budget):
-    "Feasible clusters of all blocks, near ones first. Status 0 found, 1 infeasible (proved), 2 budget spent."
+    "Feasible clusters of blocks. Status 0 found, 1 infeasible (proved), 2 budget spent."
     B, K = cost.shape
     z, used, left = (
         np.full(B, -1, np.int64),
@@ -412,7 +412,7 @@ def _colour_search(cost, indptr, nbr, budget):
 # %% ../../nbs/20_kmeans_baselines.ipynb #ccfbeaea
 @njit(cache=True)
 def _block_moves(cost, indptr, nbr, z, order):
-    "Move each block to the cluster with fewest broken cannot-links, then least cost; returns how many moved."
+    "Each block to the cluster with fewest broken links, then least cost; how many moved."
     K, moved = cost.shape[1], 0
     broken = np.empty(K, np.int64)
     for b in order:
@@ -436,7 +436,7 @@ def _block_moves(cost, indptr, nbr, z, order):
 # %% ../../nbs/20_kmeans_baselines.ipynb #kempe-code
 @njit(cache=True)
 def _swaps(cost, indptr, nbr, z, order, cap):
-    "Exchange two clusters on a connected set of blocks where that lowers the sum; keeps a feasible labeling feasible."
+    "Exchange two clusters on a connected set of blocks where that lowers the sum."
     B, K, moved, mark = len(z), cost.shape[1], 0, 0
     seen, chain = np.zeros(B, np.int64), np.empty(B, np.int64)
     for b in order:
@@ -522,8 +522,8 @@ def explain_infeasible(bl, K, status, b, max_backtrack):
         how = f"none was found in max_backtrack={max_backtrack} steps"
         raise_ = "n_clusters or max_backtrack"
     return (
-        f"The cannot-links do not fit n_clusters={K}: {how}. The search failed at the group "
-        f"of row(s) {rows}, which is cannot-linked to {degree[b]} other groups. "
+        f"The cannot-links do not fit n_clusters={K}: {how}. The search failed at the "
+        f"group of row(s) {rows}, which is cannot-linked to {degree[b]} other groups. "
         f"Raise {raise_}, drop links, {advice}"
     )
 
@@ -540,7 +540,7 @@ def cop_assign(
     on_conflict: str = "raise",  # or "relax"
     max_backtrack: int = 10_000,
 ) -> np.ndarray:  # `(B,)`
-    "Cheap clusters for all blocks: a fresh search and the present ones, both improved; the better."
+    "Cheap clusters for all blocks: a fresh search or the present ones, improved."
     cost = bl.size[:, None] * sq_dist(bl.mean, C)
     fresh, status, b = _colour_search(cost, bl.indptr, bl.nbr, max_backtrack)
     if status and on_conflict == "raise":
@@ -561,7 +561,19 @@ def cop_assign(
 #| code-fold: true
 #| code-summary: "COPKMeans"
 class COPKMeans(LinkedKMeans):
-    "k-means that keeps every link (Wagstaff et al. 2001), with backtracking."
+    """k-means that keeps every link (Wagstaff et al. 2001).
+
+    Ours: the order, the look ahead and the backtracking of the search, which solves every
+    solvable problem where the published rule gives up on half of them; improving moves.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import COPKMeans
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = COPKMeans(2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name, in_demo, _random_order = "cop-kmeans", True, True
     _parameter_constraints = {
@@ -593,7 +605,7 @@ class COPKMeans(LinkedKMeans):
 
     @classmethod
     def for_comparison(cls, n_clusters, random_state=None):
-        "For studies with wrong answers: relaxed, nearly all such problems being contradictory."
+        "For studies with wrong answers: relaxed, as nearly all such contradict."
         return cls(n_clusters, random_state=random_state, on_conflict="relax")
 
     def _check(self, c, K, n):
@@ -616,7 +628,7 @@ class COPKMeans(LinkedKMeans):
 # %% ../../nbs/20_kmeans_baselines.ipynb #235392ca
 @njit(cache=True)
 def _move(i, price, z, nbr, lo, hi, stale):
-    "Point `i` takes its cheapest cluster, in place; 1 if it moved, and then the prices of its neighbours `nbr[lo:hi]` are stale."
+    "Point `i` takes its cheapest cluster; if it moved, its neighbours' prices are stale."
     best = max(z[i], 0)
     stale[i] &= 2
     for k in range(len(price)):
@@ -632,7 +644,7 @@ def _move(i, price, z, nbr, lo, hi, stale):
 
 @njit(cache=True)
 def _icm(cost, ptr, nbr, w, z, point, stale):
-    "One sweep of (4) along a walk, `cost` in its order: each point with a stale price takes its cheapest cluster; returns how many moved."
+    "One sweep of (4) along a walk, `cost` in its order; returns how many moved."
     K, moved = cost.shape[1], 0
     price = np.empty(K)
     for p in range(len(point)):
@@ -681,7 +693,7 @@ def _group_price(lo, hi, cost, ptr, nbr, w, inside, link, far, z, point, price):
 
 @njit(cache=True)
 def _group_moves(cost, ptr, nbr, w, inside, link, far, z, point, start, stale):
-    "Move whole must-link groups to their cheapest cluster. Fines: w(link+link)/2 for must, w(far−link) for cannot."
+    "Move whole must-link groups. Fines: w(link+link)/2 for must, w(far−link) for cannot."
     price, moved = np.empty(cost.shape[1]), 0
     for t in range(len(start) - 1):
         fresh = True
@@ -719,7 +731,7 @@ def settle_points(sweep, group_sweep, z):
 
 
 def pck_assign(cost, links, order, starts):
-    "The labels with the lowest (3) that moves of points and groups reach from the `starts`, centres fixed."
+    "Labels with the lowest (3) that moves of points and groups reach from `starts`."
     W, G, here, there = (
         walk(links, order),
         links.mates,
@@ -739,7 +751,7 @@ def pck_assign(cost, links, order, starts):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #pck-warmup
 def pck_warmup(X, links, C, rng, rounds=100, patience=10):
-    "Rounds of one fresh sweep and new means, as in the paper; the centres with the lowest (3)."
+    "Rounds of one fresh sweep and new means, as in the paper; the best centres."
     best, kept, since = np.inf, C, 0
     for _ in range(rounds):
         z, W = np.full(len(X), -1), walk(links, rng.permutation(len(X)))
@@ -764,7 +776,18 @@ def pck_warmup(X, links, C, rng, rounds=100, patience=10):
 #| code-fold: true
 #| code-summary: "PCKMeans"
 class PCKMeans(LinkedKMeans):
-    "k-means with a fine for every broken link, eq. (3) (Basu et al. 2004)."
+    """k-means with a fine for every broken link, eq. (3) (Basu et al. 2004).
+
+    Ours: moves of whole groups, fresh orders, a price in units of the data.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import PCKMeans
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = PCKMeans(2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name, _random_order = "pck-means", True
     w_: float  # price of breaking a link of weight 1
@@ -818,7 +841,7 @@ class PCKMeans(LinkedKMeans):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #932d3a17
 def link_price(X, w):
-    "A number as it is; 'auto': the mean variance of a column, which is the papers' w = 1 on standardised data."
+    "A number as it is; 'auto': a column's mean variance, w = 1 on standardised data."
     return float(X.var(0).mean()) if isinstance(w, str) else float(w)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #97e90303
@@ -1002,7 +1025,7 @@ def metric_step(s: MPCKState, P: MPCKProblem) -> MPCKState:
 # %% ../../nbs/20_kmeans_baselines.ipynb #ffa67f4f
 @njit(cache=True)
 def _mpck_price(p, cost, ptr, nbr, w, link, far, z, price):
-    "Price of every cluster for the p-th point of a walk under (5); `cost` and `link` in its order."
+    "Price of every cluster for the p-th point of a walk under (5)."
     K = cost.shape[1]
     for k in range(K):
         price[k] = cost[p, k]
@@ -1099,7 +1122,19 @@ def mpck_descend(s: MPCKState, P: MPCKProblem, rng, max_iter, patience, tol) -> 
 #| code-fold: true
 #| code-summary: "MPCKMeans"
 class MPCKMeans(LinkedKMeans):
-    "k-means that learns a metric per cluster from the links, eq. (5) (Bilenko et al. 2004)."
+    """k-means that learns a metric per cluster, eq. (5) (Bilenko et al. 2004).
+
+    Ours: ρ, without which (5) has no minimum; damped metric steps, so that (5) never rises
+    after the warm-up; the best state of the warm-up is kept.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import MPCKMeans
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = MPCKMeans(2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name, _random_order = "mpck-means", True
     metrics_: np.ndarray  # `(K, d, d)` metric of each cluster
@@ -1243,7 +1278,7 @@ def cvqe_centres(X, z, C, links):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #44ed1085
 class _RuleKMeans(LinkedKMeans):
-    "CVQE and LCVQE: rules per link, then (`polish`) moves per point, while (7) or (9) falls."
+    "CVQE and LCVQE: rules per link, then (`polish`) moves per point."
 
     _parameter_constraints = {
         **LinkedKMeans._parameter_constraints,
@@ -1298,7 +1333,18 @@ class _RuleKMeans(LinkedKMeans):
 
 
 class CVQE(_RuleKMeans):
-    "k-means whose fines are distances between centres, eq. (7) (Davidson and Ravi 2005)."
+    """k-means whose fines are distances between centres, eq. (7) (Davidson and Ravi 2005).
+
+    Ours: all centres at once, eq. (8); the paper's one-sided update can raise (7).
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import CVQE
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = CVQE(2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name = "cvqe"
 
@@ -1415,7 +1461,7 @@ def lcvqe_objective(X, z, C, links):
 
 
 def lcvqe_centres(X, z, C, links):
-    "Weighted means: members, half of each missing partner, each far end sent here in thought."
+    "Weighted means: members, half of each missing partner, far ends sent here."
     must, cannot, f, r = _lcvqe_broken(sq_dist(X, C), z, links)
     a, b, w, K = links.a[must], links.b[must], np.abs(links.s), len(C)
     rows, to = np.r_[np.arange(len(X)), b, a, f], np.r_[z, z[a], z[b], r]
@@ -1426,7 +1472,16 @@ def lcvqe_centres(X, z, C, links):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #53fd6351
 class LCVQE(_RuleKMeans):
-    "k-means in which a broken link pulls centres, eq. (9) (Pelleg and Baras 2007)."
+    """k-means in which a broken link pulls centres, eq. (9) (Pelleg and Baras 2007).
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import LCVQE
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = LCVQE(2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name = "lcvqe"
 
@@ -1475,15 +1530,15 @@ def seed_groups(
     must: np.ndarray,  # `(m, 2)` must-links
     cannot: np.ndarray,  # `(m', 2)` cannot-links
 ) -> np.ndarray:  # `(n,)` group of each row, −1 for rows that are no seeds
-    "Must-link groups of two rows or more; one that holds a cannot-link is no label of anything."
+    "Must-link groups of two rows or more, without those that hold a cannot-link."
     group = ml_components(n, must)
     large = np.bincount(group) > 1
     inside = cannot[group[cannot[:, 0]] == group[cannot[:, 1]]]
     torn = np.unique(group[inside[:, 0]])
     if len(torn):
         warnings.warn(
-            f"{len(torn)} of {large.sum()} groups of must-linked rows contain a cannot-link "
-            f"({len(inside)} contradictions): they are not used as seeds. "
+            f"{len(torn)} of {large.sum()} groups of must-linked rows contain a "
+            f"cannot-link ({len(inside)} contradictions): they are not used as seeds. "
             "constraints.check() shows them.",
             UserWarning,
             stacklevel=6,
@@ -1521,7 +1576,18 @@ def check_seeds(seeds, n, K):
 #| code-fold: true
 #| code-summary: "SeededKMeans"
 class SeededKMeans(LinkedKMeans):
-    "k-means that starts from seeds: labelled rows, or must-link groups (Basu et al. 2002)."
+    """k-means from seeds: labelled rows, or must-link groups (Basu et al. 2002).
+
+    Ours: groups that contain a cannot-link are no seeds.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import SeededKMeans
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = SeededKMeans(2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name, _clamp = "seeded-kmeans", False
     _parameter_constraints = {
@@ -1576,14 +1642,23 @@ class SeededKMeans(LinkedKMeans):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #constrained-kmeans
 class ConstrainedKMeans(SeededKMeans):
-    "Seeded k-means in which seeds keep their cluster (Basu et al. 2002)."
+    """Seeded k-means in which seeds keep their cluster (Basu et al. 2002).
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import ConstrainedKMeans
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = ConstrainedKMeans(2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name, _clamp = "constrained-kmeans", True
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #07effa96
 @njit(cache=True)
 def _piece_exact(ell, a, b, w):
-    "Sum over all labelings of one piece: log Z and marginals. `a`, `b`, `w`: cannot-links inside it and their β."
+    "Sum over all labelings of one piece: log Z and marginals; `w` are the β of its links."
     s, K = ell.shape
     y, q, top, total = np.zeros(s, np.int64), np.zeros((s, K)), -np.inf, 0.0
     for _ in range(K**s):
@@ -1765,7 +1840,19 @@ def em_run(X, P: EMPieces, C, rho, kind, max_iter, tol) -> KMeansRun:
 #| code-fold: true
 #| code-summary: "ConstrainedEM"
 class ConstrainedEM(LinkedKMeans):
-    "Gaussian mixture with chunklets and cannot-links, eq. (10), (11) (Shental et al. 2004)."
+    """Gaussian mixture with chunklets, eq. (10), (11) (Shental et al. 2004).
+
+    Ours: the joint likelihood, which makes the shares a closed form; mean field on pieces
+    that are too large to sum over.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import ConstrainedEM
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = ConstrainedEM(2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name = "constrained-em"
     weights_: np.ndarray  # `(K,)` share of each component
@@ -1785,7 +1872,7 @@ class ConstrainedEM(LinkedKMeans):
         *,
         covariance_type="full",  # "full", "diag" or "tied"
         eps=1e-3,  # weight of a labeling that breaks a cannot-link, between 0 and 1
-        reg=1.0,  # ρ > 0 in units of a column's mean variance; at 0 a lone point has no covariance
+        reg=1.0,  # ρ > 0 in a column's mean variance; at 0 a lone point has no covariance
         on_conflict="raise",  # or "relax": must-links win over cannot-links against them
         exact_limit=1000,  # sum exactly over pieces with at most this many labelings
         init="auto",  # "auto", "neighbourhoods", "k-means++" or `(K, d)` centres

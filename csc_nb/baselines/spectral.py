@@ -43,7 +43,7 @@ def link_matrices(
     n: int,  # rows
     scaled: bool = False,  # divide the weights of the answers by their mean?
 ) -> tuple:  # `must`, `cannot`: symmetric, sparse, `(n, n)`, non-negative
-    "Must-links and cannot-links as two weighted graphs; repeated answers add, opposite cancel."
+    "Must- and cannot-links as weighted graphs; repeated answers add, opposite cancel."
     if c is None or c.n_constraints == 0:
         return sp.csr_matrix((n, n)), sp.csr_matrix((n, n))
     weight = c.weight
@@ -86,7 +86,7 @@ class _SpectralMethod(ConstrainedClusterer):
         self,
         n_clusters=8,  # K
         *,
-        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed": X is the affinity
+        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed" (X is one)
         n_neighbors=20,  # near rows that each row is tied to; None: dense
         n_init=10,  # starts of k-means
         random_state=None,  # seed
@@ -107,7 +107,7 @@ class _SpectralMethod(ConstrainedClusterer):
         given = self.affinity == "precomputed"
         index = X.index if sample_id is None and hasattr(X, "iloc") else None
         X = self._validate_X(X, accept_sparse="csr" if given else False)
-        c = as_constraints(constraints, X.shape[0], sample_id, index)
+        c = as_constraints(constraints, X.shape[0], sample_id, index=index)
         K, rs = self._check_n_clusters(X.shape[0]), check_random_state(self.random_state)
         W = self._affinity(X)
         _check_affinity(W, K)
@@ -134,7 +134,7 @@ class _SpectralMethod(ConstrainedClusterer):
         self.objective_history_ = [self._objective(W)]
 
     def _objective(self, W):
-        "K minus the trace that the embedding maximises: a lower bound of Ncut, without links."
+        "K minus the trace that the embedding maximises."
         s, V = _half(degrees(W))[:, None], self.embedding_
         return float(V.shape[1] - (V * (s * (W @ (s * V)))).sum())
 
@@ -143,6 +143,15 @@ class PlainSpectral(_SpectralMethod):
     """Normalised spectral clustering (Ng, Jordan and Weiss 2001).
 
     It takes constraints, for comparisons, and ignores them.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import PlainSpectral
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = PlainSpectral(2, n_neighbors=1, random_state=0)
+    >>> model = model.fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
     """
 
     method_name, side_information = "spectral", ()
@@ -183,7 +192,17 @@ def additive_operator(W) -> LinearOperator:
 
 # %% ../../nbs/22_spectral_baselines.ipynb #5912eb8e
 class SpectralLearning(_SpectralMethod):
-    "Links written into the affinity, additive normalisation (Kamvar, Klein and Manning 2003)."
+    """Links written into the affinity (Kamvar, Klein and Manning 2003).
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import SpectralLearning
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = SpectralLearning(2, n_neighbors=1, random_state=0)
+    >>> model = model.fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name = "spectral-learning"
 
@@ -199,7 +218,17 @@ def laplacian(A):
 
 
 class SpectralRegularization(_SpectralMethod):
-    "A penalty on broken must-links (Ji and Xu 2006); cannot-links are not used."
+    """A penalty on broken must-links (Ji and Xu 2006); cannot-links are not used.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import SpectralRegularization
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = SpectralRegularization(2, n_neighbors=1, random_state=0)
+    >>> model = model.fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name = "spectral-regularization"
     _parameter_constraints = {
@@ -212,7 +241,7 @@ class SpectralRegularization(_SpectralMethod):
         n_clusters=8,  # K
         *,
         beta=20.0,  # price of a broken must-link
-        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed": X is the affinity
+        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed" (X is one)
         n_neighbors=20,  # near rows that each row is tied to; None: dense
         n_init=10,  # starts of k-means
         random_state=None,  # seed
@@ -297,7 +326,19 @@ def _generalised(W, s, B, k, seed, ridge=1e-6):
 
 # %% ../../nbs/22_spectral_baselines.ipynb #0198f871
 class FlexibleSpectral(_SpectralMethod):
-    "Flexible constrained spectral clustering, CSP (Wang and Davidson 2010, K-way)."
+    """Flexible constrained spectral clustering, CSP (Wang and Davidson 2010, K-way).
+
+    Ours: which vectors are taken, see the page.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import FlexibleSpectral
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = FlexibleSpectral(2, n_neighbors=1, random_state=0)
+    >>> model = model.fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name = "flexible-spectral"
     _parameter_constraints = {
@@ -310,7 +351,7 @@ class FlexibleSpectral(_SpectralMethod):
         n_clusters=8,  # K
         *,
         beta=0.0,  # least agreement, as a share of vol; 0: more answers kept than broken
-        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed": X is the affinity
+        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed" (X is one)
         n_neighbors=20,  # near rows that each row is tied to; None: dense
         n_init=10,  # starts of k-means
         random_state=None,  # seed
@@ -537,7 +578,7 @@ def linked_graph(W, must=None, cannot=None, deg=None) -> LinkedGraph:
 # %% ../../nbs/22_spectral_baselines.ipynb #5b49aee4
 def two_colouring(
     Q,  # cannot-links among rows (blocks)
-    f: np.ndarray,  # where a row lies if no link binds it; also decides which colour is which
+    f: np.ndarray,  # where a row lies if no link binds it; decides which colour is which
 ):  # `(n,)` of ±1, or None when an odd cycle forbids it
     "A side for every row such that all cannot-links are cut."
     side, lean = np.zeros(len(f)), f - np.median(f)
@@ -677,7 +718,7 @@ def join_parts(
     X: np.ndarray,  # the rows
     small: float = 0.05,  # parts below this share of rows are glued row by row
 ) -> sp.csr_matrix:  # connected
-    "Link the smaller parts of a graph to their nearest rows outside, with the median weight, until the graph is one."
+    "Link the smaller parts of a graph to their nearest rows outside until it is one."
     W = W.tocsr()
     while True:
         k, part = connected_components(W, directed=False)
@@ -705,7 +746,7 @@ def join_parts(
 #| code-fold: true
 #| code-summary: "The ladder of prices, and the estimator"
 def last_rung(G: LinkedGraph, unit: float, seed: int) -> tuple:
-    "For two clusters: the price (2), at which a colouring that keeps all links is unbeaten."
+    "For two clusters: the price (2), at which a colouring that keeps all is unbeaten."
     side = two_colouring(G.cannot, _second(G.W, G.deg, seed=seed))
     if side is None or not np.ptp(side):
         return ()
@@ -714,7 +755,7 @@ def last_rung(G: LinkedGraph, unit: float, seed: int) -> tuple:
 
 
 def climb(G: LinkedGraph, K: int, ladder: tuple, unit: float, n_init: int, seed: int):
-    "The partition that breaks least over a ladder of prices; its price; broken up to each rung."
+    "The partition that breaks least over a ladder of prices; its price; broken so far."
     best, history, many = None, [], len(ladder) > 1
     if K == 2 and many and G.cannot.nnz and not G.must.nnz:
         ladder = (*ladder, *last_rung(G, unit, seed))
@@ -737,6 +778,14 @@ class COSC(_SpectralMethod):
     """Constrained 1-spectral clustering (Rangapuram and Hein 2012): tight two-way cuts.
 
     K clusters by splitting, then a repair of broken answers (ours).
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import COSC
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = COSC(2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
     """
 
     method_name = "cosc"
@@ -758,8 +807,8 @@ class COSC(_SpectralMethod):
         self,
         n_clusters=8,  # K
         *,
-        gamma=None,  # price of a broken link in mean degrees, ≥ 0; None: keep all if possible
-        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed": X is the affinity
+        gamma=None,  # price of a broken link in mean degrees; None: keep all if possible
+        affinity="local",  # "local" scaling, "rbf", "knn" or "precomputed" (X is one)
         n_neighbors=15,  # near rows that each row is tied to; None: dense
         n_init=1,  # random starts besides the eigenvectors
         random_state=None,  # seed
@@ -856,8 +905,6 @@ def cosc_demo(
     plot_links(
         X, c, ax, wrong=wrong, broken=(m.labels_[c.a] == m.labels_[c.b]) != (c.value > 0)
     )
-    ax.set_title(
-        f"γ = {gamma:g}: Ncut {m.ncut_:.3f}, {m.broken_:.0f} links broken, {int(wrong.sum())} wrong",
-        fontsize=9,
-    )
+    broken = f"{m.broken_:.0f} links broken, {int(wrong.sum())} wrong"
+    ax.set_title(f"γ = {gamma:g}: Ncut {m.ncut_:.3f}, {broken}", fontsize=9)
     return fig
