@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
@@ -950,3 +951,14 @@ def test_the_old_name_of_broken_answers_works_with_a_warning():
     m = make("PCKMeans").fit(IRIS, constraints=NOISY)
     with pytest.warns(FutureWarning, match="broken_answers_"):
         np.testing.assert_array_equal(m.suspects_, m.broken_answers_)
+
+
+def test_em_cost_is_the_penalised_log_likelihood_without_links():
+    none = np.empty((0, 2), np.int64)
+    P = km.em_pieces(IRIS, none, none, 7.0, 3, 1000)
+    s = km.em_step(km.em_init(P, IRIS[[0, 60, 120]]), IRIS, P, 0.5, "full")
+    density = sum(
+        a * multivariate_normal(m, v).pdf(IRIS) for a, m, v in zip(s.alpha, s.mu, s.cov)
+    )
+    prior = 0.25 * sum(np.trace(np.linalg.inv(v)) for v in s.cov)
+    assert s.cost == pytest.approx(prior - np.log(density).sum())

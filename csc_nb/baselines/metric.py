@@ -366,7 +366,7 @@ def logdet_div(
 # %% ../../nbs/21_metric_baselines.ipynb #251b3c24
 @njit(cache=True)
 def _itml_pass(A, V, delta, gamma, lam, xi):
-    "One pass of (8) over all links, in place; returns the largest relative change of a multiplier."
+    "One pass of (8) over all links; returns the largest change of a multiplier."
     d, change = len(A), 0.0
     Av = np.empty(d)
     for i in range(len(V)):
@@ -847,8 +847,8 @@ class MetricKMeans(ConstrainedClusterer):
         self,
         n_clusters=8,  # K
         *,
-        learner=None,  # a metric learner such as ITML(); None: the one this class is named after
-        tune=True,  # choose the learner's main parameter by cross-validation on the answers?
+        learner=None,  # a metric learner such as ITML(); None: that of the class's name
+        tune=True,  # choose the learner's main parameter on held-out answers?
         folds=3,  # parts of the answers for that
         n_init=50,  # restarts of k-means
         max_iter=300,  # iterations of k-means
@@ -932,13 +932,31 @@ class MetricKMeans(ConstrainedClusterer):
 
 # %% ../../nbs/21_metric_baselines.ipynb #1cfe0d1a
 class ITMLKMeans(MetricKMeans):
-    "k-means under the metric of `ITML`."
+    """k-means under the metric of `ITML`.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import ITMLKMeans
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = ITMLKMeans(2, n_init=2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name = "itml"
 
 
 class RCAKMeans(MetricKMeans):
-    "k-means under the metric of `RCA`."
+    """k-means under the metric of `RCA`.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import RCAKMeans
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = RCAKMeans(2, n_init=2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name = "rca"
 
@@ -947,7 +965,16 @@ class RCAKMeans(MetricKMeans):
 
 
 class MMCKMeans(MetricKMeans):
-    "k-means under the metric of `MMC`: the diagonal one, as in the thesis."
+    """k-means under the metric of `MMC`: the diagonal one, as in the thesis.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import MMCKMeans
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = MMCKMeans(2, n_init=2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name = "mmc"
 
@@ -956,7 +983,16 @@ class MMCKMeans(MetricKMeans):
 
 
 class LSMLKMeans(MetricKMeans):
-    "k-means under the metric of `LSML`: pairs, triplets or both."
+    """k-means under the metric of `LSML`: pairs, triplets or both.
+
+    >>> import numpy as np
+    >>> from csc_nb.baselines import LSMLKMeans
+    >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
+    >>> answers = {"must": [(0, 1), (2, 3)], "cannot": [(1, 2)]}
+    >>> model = LSMLKMeans(2, n_init=2, random_state=0).fit(X, constraints=answers)
+    >>> len(set(model.labels_[:2])), len(set(model.labels_))
+    (1, 2)
+    """
 
     method_name, side_information = "lsml", ("pairs", "triplets")
     __metadata_request__fit = {"constraints": True, "triplets": True, "sample_id": True}
@@ -982,7 +1018,7 @@ class LSMLKMeans(MetricKMeans):
 
 
 class SparseLPKMeans(LSMLKMeans):
-    "k-means under the metric of `SparseLP`: pairs, triplets or both. Not registered: see (10)."
+    "k-means under the metric of `SparseLP`: pairs, triplets or both. Not registered."
 
     method_name = None
 
