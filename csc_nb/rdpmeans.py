@@ -172,11 +172,12 @@ def cluster_means(
     z: np.ndarray,  # `(n,)` labels; clusters may be empty
 ) -> tuple:  # labels without gaps, means `(K, d)`, sizes `(K,)`
     "Means of the clusters that have members; empty clusters are removed."
-    used, z, size = np.unique(z, return_inverse=True, return_counts=True)
-    mu = np.empty((len(used), X.shape[1]))
-    for j in range(X.shape[1]):
-        mu[:, j] = np.bincount(z, X[:, j], len(used)) / size
-    return z, mu, size
+    size = np.bincount(z)
+    used = np.flatnonzero(size)
+    if len(used) < len(size):
+        z, size = np.searchsorted(used, z), size[used]
+    rows = csr_array((np.ones(len(z)), z, np.arange(len(z) + 1)), (len(z), len(used)))
+    return z, (rows.T @ X) / size[:, None], size
 
 # %% ../nbs/10a_rdpmeans.ipynb #fd4aaac4
 def rdp_objective(
