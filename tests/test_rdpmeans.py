@@ -334,6 +334,25 @@ def test_exact_kernel_takes_the_best_move(divergence):
             np.testing.assert_allclose(J(z, pr, (0.5, 0.8)), want, atol=1e-9)
 
 
+@pytest.mark.parametrize("divergence", ["euclidean", "kl", "itakura-saito"])
+def test_exact_kernel_keeps_its_sums_during_a_sweep(divergence):
+    "A whole sweep against one that recomputes every price from the members."
+    rng = np.random.default_rng(11)
+    moved = 0
+    for _ in range(10):
+        pr, order = problem(rng, n=20, m=30, divergence=divergence), rng.permutation(20)
+        z, mu, _ = cluster_means(pr.X, rng.integers(0, 4, 20))
+        fast, _, _ = _fast_exact_sweep(z, mu, pr, 0.3, 0.4, order)
+        slow = z.copy()
+        for i in order:
+            price = exact_prices(i, slow, slow.max() + 2, pr, 0.3, 0.4)
+            if price.min() < price[slow[i]] - 1e-12:
+                slow[i] = price.argmin()
+        assert same_partition(fast, slow)
+        moved += (slow != z).sum()
+    assert moved > 50
+
+
 def test_compiled_kernels_equal_their_python_twins():
     rng = np.random.default_rng(8)
     pr = problem(rng, n=12, m=20, divergence="kl")
@@ -928,3 +947,63 @@ def test_chapters_do_not_import_each_other():
 
     code = "import csc_nb.rdpmeans, sys; sys.exit('csc_nb.tvclust' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+
+
+# ---- parts that only the estimator used to exercise
+
+
+def test_farthest_first_is_the_kth_distance():
+    points = np.array([[0.0], [1.0], [5.0], [20.0]])  # mean 6.5
+    lam, taken = farthest_first(points, 1)
+    assert taken == [3] and lam == pytest.approx(13.5**2)
+    lam, taken = farthest_first(points, 2)
+    assert taken == [3, 0] and lam == pytest.approx(6.5**2)
+    lam, taken = farthest_first(points, 3)
+    assert taken == [3, 0, 2] and lam == pytest.approx(1.5**2)
+
+
+@pytest.mark.parametrize("divergence", ["euclidean", "kl"])
+def test_merges_pay_and_save_what_the_objective_says(divergence):
+    "After merging, no pair is left whose merge would lower J; and J is what is left."
+    rng = np.random.default_rng(5)
+    merged_somewhere = 0
+    for _ in range(10):
+        pr, xi = problem(rng, n=24, m=40, divergence=divergence), (0.4, 0.3)
+        z, mu, size = cluster_means(pr.X, rng.integers(0, 8, 24))
+        before = J(z, pr, xi)
+        z, mu, size, merges = merge_clusters(z, mu, size, pr, *xi)
+        after = J(z, pr, xi)
+        assert after < before or merges == 0
+        merged_somewhere += merges
+        for a in range(len(mu)):
+            for b in range(a):
+                assert J(np.where(z == a, b, z), pr, xi) >= after - 1e-9
+        for k in range(len(mu)):
+            np.testing.assert_allclose(mu[k], pr.X[z == k].mean(0))
+    assert merged_somewhere > 5
+
+
+def test_held_out_answers_are_not_seen(monkeypatch):
+    from csc_nb import rdpmeans
+
+    c = answers(90)
+    pr = rdp_problem(X - X.mean(0), make_links(len(X), c.a, c.b, c.value), 20.0)
+    trained, tested = [], []
+    path, score = rdpmeans.rdp_path, rdpmeans.link_score
+
+    def watch_path(prob, *args, **kw):
+        trained.append(set(zip(prob.links.a, prob.links.b)))
+        return path(prob, *args, **kw)
+
+    def watch_score(z, links):
+        tested.append(set(zip(links.a, links.b)))
+        return score(z, links)
+
+    monkeypatch.setattr(rdpmeans, "rdp_path", watch_path)
+    monkeypatch.setattr(rdpmeans, "link_score", watch_score)
+    rdpmeans.choose_xi(pr, np.array([0.1, 1.0]), np.random.default_rng(0))
+    everything = set(zip(pr.links.a, pr.links.b))
+    assert len(trained) == 3
+    for seen, hidden in zip(trained, tested[::2]):
+        assert not seen & hidden and seen | hidden == everything
+    assert set.union(*tested) == everything

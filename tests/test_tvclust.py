@@ -400,6 +400,48 @@ def test_bound_is_permutation_invariant():
     )
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_merge_gains_are_differences_of_the_bound(seed):
+    "The closed form of a merge, with the entropy added, against the bound of the result."
+    m, rng = problem(seed)
+    s = vb_state(rng.dirichlet(np.ones(4), 30), m)
+    k, l, gain = tv._merge_upper(s, m)
+    for t in range(len(k)):
+        R = np.delete(s.R, l[t], 1)
+        R[:, k[t]] = s.R[:, k[t]] + s.R[:, l[t]]
+        R = R[:, np.argsort(-R.sum(0), kind="stable")]
+        lost = (R * np.log(R)).sum() - (s.R * np.log(s.R)).sum()
+        assert gain[t] - lost == pytest.approx(vb_state(R, m).elbo - s.elbo, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_row_is_at_its_optimum_after_its_update(seed):
+    "With the other factors fixed, no other distribution of the last row has a higher bound."
+    m, rng = problem(seed, n=12, m=30)
+    R = rng.dirichlet(np.ones(3), 12)
+    s = vb_state(R.copy(), m)
+    last = np.array([int(m.links.a[0])])
+    for _ in tv._local(R, last, s.tau, s.N, s.counts, m):
+        pass
+    eta, c = m.family.expect(s.tau, s.N)
+    lp, l1p, lq, l1q = m.noise.expect(s.counts)
+    log_pi = stick_logs(s.N, m.alpha, False)[0]
+
+    def part(r):
+        "What depends on the row, written out over its answers."
+        i = last[0]
+        total = r @ (m.family.T(m.X[i : i + 1])[0] @ eta.T + c + log_pi) - r @ np.log(r)
+        for a, b, f, w in zip(m.links.a, m.links.b, m.links.f, m.links.s):
+            if i in (a, b):
+                H = r @ R[b if a == i else a]
+                total += f * (H * lp + (1 - H) * l1q) + w * (H * l1p + (1 - H) * lq)
+        return total
+
+    best = part(R[last[0]])
+    for other in rng.dirichlet(np.ones(3), 200):
+        assert part(other) <= best + 1e-9
+
+
 def test_merge_joins_halves_of_a_cluster_only():
     rng = np.random.default_rng(0)
     X = np.r_[rng.normal(size=(80, 2)), rng.normal(size=(60, 2)) + 12]
