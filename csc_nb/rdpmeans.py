@@ -91,7 +91,8 @@ def link_probabilities(
     gamma: float = 1.0,  # precision; for squared Euclidean distance 1/(2σ²)
 ) -> tuple:  # p, q
     "The p and q of (8) for which the links have prices `xi1`, `xi2`."
-    a, b = np.exp(gamma * xi1), np.exp(gamma * xi2)
+    a = np.exp(gamma * xi1)
+    b = np.exp(gamma * xi2)
     return a * (b - 1) / (a * b - 1), b * (a - 1) / (a * b - 1)
 
 # %% ../nbs/10a_rdpmeans.ipynb #3f2006c4
@@ -128,7 +129,8 @@ def link_prices(
 ) -> np.ndarray:  # `(K,)`
     "What the answers about `i` add to the price of each cluster, by (12)."
     ends = slice(links.indptr[i], links.indptr[i + 1])
-    where, answer = z[links.nbr[ends]], links.edge[ends]
+    where = z[links.nbr[ends]]
+    answer = links.edge[ends]
     friends = np.bincount(where, links.f[answer], K)
     strangers = np.bincount(where, links.s[answer], K)
     return -xi[0] * friends + xi[1] * strangers
@@ -156,7 +158,8 @@ def rdp_sweep(
     order: np.ndarray,  # points in the order of the visit
 ) -> tuple:  # new labels, centres (some may be empty)
     "The inner loop of Algorithm 1, formula version."
-    z, mu = z.copy(), list(mu)
+    z = z.copy()
+    mu = list(mu)
     for i in order:
         price = prices(i, z, np.array(mu), prob, xi1, xi2)
         k = z[i] if price[z[i]] <= price.min() else int(price.argmin())
@@ -175,7 +178,8 @@ def cluster_means(
     size = np.bincount(z)
     used = np.flatnonzero(size)
     if len(used) < len(size):
-        z, size = np.searchsorted(used, z), size[used]
+        z = np.searchsorted(used, z)
+        size = size[used]
     rows = csr_array((np.ones(len(z)), z, np.arange(len(z) + 1)), (len(z), len(used)))
     return z, (rows.T @ X) / size[:, None], size
 
@@ -194,7 +198,8 @@ def rdp_objective(
     else:
         D = np.maximum(divergence(prob.X, mu[z], prob.B), 0).sum()
     inside = z[prob.links.a] == z[prob.links.b]
-    may, may_not = prob.links.f[inside].sum(), prob.links.s[inside].sum()
+    may = prob.links.f[inside].sum()
+    may_not = prob.links.s[inside].sum()
     return D - xi1 * may + xi2 * may_not + prob.lam * len(mu)
 
 # %% ../nbs/10a_rdpmeans.ipynb #0c802416
@@ -207,7 +212,8 @@ def _linear(X, i, phi, theta, psi, K, price):
     for k in range(K):
         price[k] = psi[k] + phi[i]
     for j in range(0, d - 1, 2):
-        u, v = X[i, j], X[i, j + 1]
+        u = X[i, j]
+        v = X[i, j + 1]
         for k in range(K):
             price[k] -= u * theta[j, k] + v * theta[j + 1, k]
     if d % 2:
@@ -267,11 +273,14 @@ def _gain(links, xi1, xi2):
 
 def _fast_sweep(z, mu, prob, xi1, xi2, order):
     "`rdp_sweep` through the kernel: labels, number of centres, how many points moved."
-    L, z = prob.links, z.copy()
+    L = prob.links
+    z = z.copy()
     theta, psi = dual(mu, prob.B)
     theta = np.ascontiguousarray(theta.T)
     links = L.indptr, L.nbr, _gain(L, xi1, xi2)
-    K, t, moved = len(mu), 0, 0
+    K = len(mu)
+    t = 0
+    moved = 0
     while t < len(order):
         theta, psi = _room(K, theta, psi)
         blocks = z, theta, psi, K
@@ -385,7 +394,8 @@ def _exact_sweep(
     "Visit `order[t0:]` with exact prices; the sums are kept up to date."
     d = X.shape[1]
     price = np.empty(len(G))
-    moved, live = 0, (size > 0).sum()
+    moved = 0
+    live = (size > 0).sum()
     for t in range(t0, len(order)):
         if K == len(G):
             return t, K, moved
@@ -438,10 +448,14 @@ def _sums(mu, size, code):
 
 def _fast_exact_sweep(z, mu, prob, xi1, xi2, order):
     "Exact prices; `mu` are the means of `z`. Labels, number of clusters, points moved."
-    L, code, z = prob.links, prob.B.code, z.copy()
+    L = prob.links
+    code = prob.B.code
+    z = z.copy()
     kernel = _hartigan_sweep if code == 0 else _exact_sweep
     more = () if code == 0 else (code,)
-    K, t, moved = len(mu), 0, 0
+    K = len(mu)
+    t = 0
+    moved = 0
     size = np.bincount(z, minlength=K)
     sums = _sums(mu, size, code)
     links = L.indptr, L.nbr, _gain(L, xi1, xi2)
@@ -464,7 +478,8 @@ def merge_costs(
 ) -> np.ndarray:  # `(K, K)`, infinite on the diagonal
     "Change of J if clusters a and b merge."
     rows = np.arange(len(mu)) if rows is None else rows
-    own, out = size * B.phi(mu), np.empty((len(rows), len(mu)))
+    own = size * B.phi(mu)
+    out = np.empty((len(rows), len(mu)))
     for r, a in enumerate(rows):
         both = size[a] + size
         mix = (size[a] * mu[a] + size[:, None] * mu) / both[:, None]
@@ -483,10 +498,13 @@ def merge_clusters(
     max_clusters: int = 1000,  # leave a partition finer than this alone
 ) -> tuple:  # labels, means, sizes, how many merges
     "Merge the best pair of clusters as long as J falls."
-    L, K = prob.links, len(mu)
+    L = prob.links
+    K = len(mu)
     if K < 2 or K > max_clusters or not np.isfinite(prob.lam):
         return z, mu, size, 0
-    to, mu, size = np.arange(K), mu.copy(), size.astype(float)
+    to = np.arange(K)
+    mu = mu.copy()
+    size = size.astype(float)
     W = np.bincount(z[L.a] * K + z[L.b], xi1 * L.f - xi2 * L.s, K * K).reshape(K, K)
     W = W + W.T
     C = merge_costs(mu, size, W, prob.lam, prob.B)
@@ -522,7 +540,8 @@ def rdp_init(
     xi2: float = None,  # price of a broken may-not-link; as `xi1` if not given
 ) -> RDPState:
     "Everything in one cluster."
-    z, mu = np.zeros(len(prob.X), np.int64), prob.X.mean(0, keepdims=True)
+    z = np.zeros(len(prob.X), np.int64)
+    mu = prob.X.mean(0, keepdims=True)
     xi2 = xi1 if xi2 is None else xi2
     return RDPState(z, mu, xi1, xi2, rdp_objective(z, mu, prob, xi1, xi2), -1, 0)
 
@@ -551,7 +570,8 @@ def rdp_step(
     "One sweep over all points, then the means, then merges."
     exact = algorithm == "exact" and prob.B.code != 3
     sweep = _fast_exact_sweep if exact else _fast_sweep
-    xi1, xi2 = state.xi1, state.xi2
+    xi1 = state.xi1
+    xi2 = state.xi2
     order = visit_order(len(prob.X), rng)
     z, K, moved = sweep(state.z, state.mu, prob, xi1, xi2, order)
     z, mu, size = cluster_means(prob.X, z)
@@ -574,7 +594,8 @@ def rdp_means(
     max_iter: int = 300,  # sweeps at most
 ) -> list:  # of states, one per sweep
     "Algorithm 1 as printed: ξ grows after every sweep, without end."
-    states, quiet = [rdp_init(prob, xi0, ratio * xi0)], 0
+    states = [rdp_init(prob, xi0, ratio * xi0)]
+    quiet = 0
     while quiet < patience and len(states) <= max_iter:
         s = rdp_step(states[-1], prob, rng, rate=rate, algorithm=algorithm)
         states.append(s)
@@ -594,7 +615,9 @@ def farthest_first(
     B: Bregman = DIVERGENCES["euclidean"],  # divergence
 ) -> tuple:  # λ, and the points taken
     "λ as the k-th farthest-first divergence, from the mean on."
-    phi, taken, lam = B.phi(X), [], []
+    phi = B.phi(X)
+    taken = []
+    lam = []
     D = _from_centre(X, phi, X.mean(0), B)
     for _ in range(k):
         taken.append(int(D.argmax()))
@@ -628,10 +651,12 @@ def rdp_seed(
     sample: int = 20_000,  # with more rows than this, seeds come from a sample
 ) -> tuple:  # labels `(n,)`, means, and the cheapest merge of two clusters
     "Exactly `k` clusters (fewer if fewer rows differ): k-means++ seeds and exact moves."
-    n, rows = len(prob.X), np.arange(len(prob.X))
+    n = len(prob.X)
+    rows = np.arange(len(prob.X))
     if n > sample:
         rows = rng.permutation(n)[:sample]
-    X, phi = np.ascontiguousarray(prob.X[rows]), prob.phi[rows]
+    X = np.ascontiguousarray(prob.X[rows])
+    phi = prob.phi[rows]
     free = prob._replace(X=X, phi=phi, links=make_links(len(X)), lam=0.0, max_clusters=k)
     best = None
     for _ in range(n_init):
@@ -641,7 +666,8 @@ def rdp_seed(
             s = rdp_step(s, free, rng)
         if best is None or s.J < best.J:
             best = s
-    size, K = np.bincount(best.z).astype(float), len(best.mu)
+    size = np.bincount(best.z).astype(float)
+    K = len(best.mu)
     cheapest = merge_costs(best.mu, size, np.zeros((K, K)), 0.0, prob.B).min()
     z = best.z
     if n > sample:
@@ -668,7 +694,8 @@ def links_subset(
     keep: np.ndarray,  # `(m,)` mask
 ) -> Links:
     "Some of the answers."
-    value, weight = np.sign(links.f - links.s), links.f + links.s
+    value = np.sign(links.f - links.s)
+    weight = links.f + links.s
     return make_links(links.n, links.a[keep], links.b[keep], value[keep], weight[keep])
 
 # %% ../nbs/10a_rdpmeans.ipynb #abe852a4
@@ -736,7 +763,9 @@ def flip_costs(
     chunk: int = 20_000,  # answers looked at together
 ) -> np.ndarray:  # `(m,)`
     "What the cheaper end of each answer pays to join the other end, or to leave it."
-    L, z, n = prob.links, state.z, len(state.z)
+    L = prob.links
+    z = state.z
+    n = len(state.z)
     theta, psi = dual(state.mu, prob.B)
     gains = csr_array((_gain(L, state.xi1, state.xi2), L.nbr, L.indptr), shape=(n, n))
     members = csr_array((np.ones(n), (np.arange(n), z)), shape=(n, len(state.mu)))
@@ -746,7 +775,8 @@ def flip_costs(
         price = np.sqrt(D) if prob.B.code == 3 else D
         price = price - (gains[i] @ members).toarray()
         row = np.arange(len(i))
-        own, join = price[row, z[i]], price[row, z[j]]
+        own = price[row, z[i]]
+        join = price[row, z[j]]
         price[row, z[i]] = np.inf
         leave = np.minimum(price.min(1), prob.lam)
         return np.where(z[i] == z[j], leave, join) - own
@@ -754,7 +784,8 @@ def flip_costs(
     cost = np.empty(len(L.a))
     for start in range(0, len(cost), chunk):
         some = slice(start, start + chunk)
-        a, b = L.a[some], L.b[some]
+        a = L.a[some]
+        b = L.b[some]
         cost[some] = np.minimum(one_end(a, b), one_end(b, a))
     return cost
 
@@ -764,7 +795,8 @@ def wrong_odds(
     prob: Problem,  # points, links, λ
 ) -> np.ndarray:  # `(m,)` log-odds that each answer is wrong
     "Log-odds γ·cost for broken answers and −γ·cost for kept ones, from (19)."
-    L, z = prob.links, state.z
+    L = prob.links
+    z = state.z
     spread = np.maximum(divergence(prob.X, state.mu[z], prob.B), 0).sum()
     gamma = prob.X.size / (2 * max(spread, 1e-300))
     broken = (z[L.a] == z[L.b]) != (L.f > 0)
@@ -794,11 +826,14 @@ def spectral_relaxation(
     k_max: int = 20,  # eigenvectors at most
 ) -> tuple:  # eigenvalues above λ, eigenvectors `(n, k)`; at least one
     "The relaxed maximum of (21): eigenvectors with eigenvalue above λ."
-    L, n, X = prob.links, len(prob.X), prob.X
+    L = prob.links
+    n = len(prob.X)
+    X = prob.X
     E = csr_array((_gain(L, xi1, xi2), L.nbr, L.indptr), shape=(n, n))
     if n <= 200:
         w, Y = np.linalg.eigh(X @ X.T + E.toarray())
-        w, Y = w[-k_max:], Y[:, -k_max:]
+        w = w[-k_max:]
+        Y = Y[:, -k_max:]
     else:
 
         def times(v):
@@ -852,7 +887,8 @@ def prepare(
     scale = None
     if divergence == "mahalanobis":
         d = X.shape[1]
-        w, V = np.ones(d), np.eye(d)
+        w = np.ones(d)
+        V = np.eye(d)
         if len(X) > 1:
             w, V = np.linalg.eigh(np.cov(X.T).reshape(d, -1))
         usable = w > 1e-10 * max(w.max(), 1e-300)
@@ -880,7 +916,8 @@ class RDPMeans(ConstrainedClusterer):
     2
     """
 
-    method_name, side_information = "rdp-means", ("pairs",)
+    method_name = "rdp-means"
+    side_information = ("pairs",)
     _published = dict(
         algorithm="paper", xi_max=np.inf, n_init=1, max_clusters=None, max_iter=1000
     )
@@ -975,7 +1012,8 @@ class RDPMeans(ConstrainedClusterer):
     def _problem(self, X, c):
         "Prepared points, links and λ."
         self._prepare = prepare(X, self.divergence, self.smoothing)
-        Z, lam = self._prepare(X), self.lam
+        Z = self._prepare(X)
+        lam = self.lam
         if lam is None:
             K = self._check_n_clusters(len(X))
             lam, _ = farthest_first(Z, K, DIVERGENCES[self.divergence])
@@ -1004,15 +1042,19 @@ class RDPMeans(ConstrainedClusterer):
 
     def _choose(self, prob, starts, rng):
         "Limit, values of ξ, and starts, best first; by held-out answers if there are ten."
-        m, cv, best = len(prob.links.a), self.xi_max == "cv", -np.inf
-        limits, ladder = self._limits(m), np.zeros(1)
+        m = len(prob.links.a)
+        cv = self.xi_max == "cv"
+        best = -np.inf
+        limits = self._limits(m)
+        ladder = np.zeros(1)
         if m:
             top = np.inf if cv else self.xi_max
             ladder = xi_ladder(prob, self.xi0, self.xi_rate, top)
         chosen = prob._replace(max_clusters=limits[0]), ladder, starts
         if m < 10 or (not cv and len(limits) == 1):
             return chosen
-        seed, how = rng.integers(2**31), self._how()
+        seed = rng.integers(2**31)
+        how = self._how()
         for (s, start), limit in product(enumerate(starts), limits):
             limited = prob._replace(max_clusters=limit)
             fresh = np.random.default_rng(seed)
@@ -1093,7 +1135,8 @@ class DPMeans(RDPMeans):
     2
     """
 
-    method_name, side_information = "dp-means", ()
+    method_name = "dp-means"
+    side_information = ()
     _published = dict(algorithm="paper", n_init=1, max_iter=1000)
     xi0, xi_rate, xi_max, xi_ratio, max_clusters = 1e-3, 2.0, 0.0, 1.0, "cv"
 
@@ -1132,7 +1175,9 @@ class DPMeans(RDPMeans):
 #| code-summary: "rdp_figure: points, discs, links, and the price list of one point"
 def _price_bars(ax, state, prob, point, colour):
     "Bars: pale the distance, full the price after the links; the line is λ."
-    K, z, lam = len(state.mu), state.z, prob.lam
+    K = len(state.mu)
+    z = state.z
+    lam = prob.lam
     price = prices(point, z, state.mu, prob, state.xi1, state.xi2)
     D = divergence(prob.X[point], state.mu, prob.B)
     colours = [colour(k)[0] for k in range(K)]
@@ -1161,8 +1206,12 @@ def rdp_figure(
     import matplotlib.pyplot as plt
     from csc_nb.plotting import plot_clusters, plot_links, plot_circles, cluster_style
 
-    L, X, z = prob.links, prob.X, state.z
-    a, b, may = L.a[:max_links], L.b[:max_links], L.f[:max_links] > 0
+    L = prob.links
+    X = prob.X
+    z = state.z
+    a = L.a[:max_links]
+    b = L.b[:max_links]
+    may = L.f[:max_links] > 0
     broken = may != (z[a] == z[b])
     wrong = None if wrong is None else wrong[:max_links]
     fig, (ax, bars) = plt.subplots(
@@ -1173,7 +1222,8 @@ def rdp_figure(
     plot_clusters(X, z, ax, size=14)
     plot_links(X, (np.c_[a, b], np.where(may, 1, -1)), ax, broken=broken, wrong=wrong)
     ax.plot(*X[point], "o", ms=11, mfc="none", mec="k", mew=1.5)
-    lo, hi = X.min(0) - 0.6, X.max(0) + 0.6
+    lo = X.min(0) - 0.6
+    hi = X.max(0) + 0.6
     ax.set_aspect("equal", adjustable="box")
     ax.set(xlim=(lo[0], hi[0]), ylim=(lo[1], hi[1]))
     ax.set_title(
@@ -1203,7 +1253,8 @@ def rdp_demo(
     wrong = np.random.default_rng(0).random(n_links) < noise
     links = make_links(150, *t.pairs.T, np.where(wrong, -t.value, t.value))
     prob = rdp_problem(t.data - t.data.mean(0), links, lam)
-    state, rng = rdp_init(prob, xi), np.random.default_rng(0)
+    state = rdp_init(prob, xi)
+    rng = np.random.default_rng(0)
     for _ in range(sweeps):
         state = rdp_step(state, prob, rng)
     return rdp_figure(state, prob, point, wrong)
