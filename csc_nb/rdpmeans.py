@@ -28,19 +28,7 @@ from .graph import Links, make_links
 
 # %% ../nbs/10a_rdpmeans.ipynb #03eb9fa4
 class Bregman(NamedTuple):
-    """A convex function, its gradient, and the number by which kernels know it.
-
-    Attributes
-    ----------
-    name : str
-        as in `divergence="..."`
-    code : int
-        0 x², 1 x log x, 2 −log x, 3 |x−μ| (not a Bregman divergence)
-    phi : object
-        φ of each row
-    grad : object
-        ∇φ
-    """
+    "A convex function, its gradient, and the number by which kernels know it."
 
     name: str  # as in `divergence="..."`
     code: int  # 0 x², 1 x log x, 2 −log x, 3 |x−μ| (not a Bregman divergence)
@@ -83,22 +71,7 @@ def divergence(
     mu: np.ndarray,  # `(..., d)` centres
     B: Bregman,  # which divergence
 ) -> np.ndarray:  # `(...)`
-    """Bregman divergence, Definition 1.
-
-    Parameters
-    ----------
-    x : np.ndarray
-        `(..., d)` points
-    mu : np.ndarray
-        `(..., d)` centres
-    B : Bregman
-        which divergence
-
-    Returns
-    -------
-    np.ndarray
-        `(...)`
-    """
+    "Bregman divergence, Definition 1."
     D = B.phi(x) - B.phi(mu) - ((x - mu) * B.grad(mu)).sum(-1)
     return np.sqrt(np.maximum(D, 0)) if B.code == 3 else D
 
@@ -107,20 +80,7 @@ def dual(
     mu: np.ndarray,  # `(K, d)` means
     B: Bregman,  # which divergence
 ) -> tuple:  # `theta (K, d)`, `psi (K,)`
-    """Natural parameters of means and their log-partition, Definition 2.
-
-    Parameters
-    ----------
-    mu : np.ndarray
-        `(K, d)` means
-    B : Bregman
-        which divergence
-
-    Returns
-    -------
-    tuple
-        `theta (K, d)`, `psi (K,)`
-    """
+    "Natural parameters of means and their log-partition, Definition 2."
     theta = B.grad(mu)
     return theta, (mu * theta).sum(-1) - B.phi(mu)
 
@@ -130,44 +90,14 @@ def link_probabilities(
     xi2: float,  # price of a broken may-not-link; not both 0
     gamma: float = 1.0,  # precision; for squared Euclidean distance 1/(2σ²)
 ) -> tuple:  # p, q
-    """The p and q of (8) for which the links have prices `xi1`, `xi2`.
-
-    Parameters
-    ----------
-    xi1 : float
-        price of a broken may-link
-    xi2 : float
-        price of a broken may-not-link; not both 0
-    gamma : float, default=1.0
-        precision; for squared Euclidean distance 1/(2σ²)
-
-    Returns
-    -------
-    tuple
-        p, q
-    """
-    a, b = np.exp(gamma * xi1), np.exp(gamma * xi2)
+    "The p and q of (8) for which the links have prices `xi1`, `xi2`."
+    a = np.exp(gamma * xi1)
+    b = np.exp(gamma * xi2)
     return a * (b - 1) / (a * b - 1), b * (a - 1) / (a * b - 1)
 
 # %% ../nbs/10a_rdpmeans.ipynb #3f2006c4
 class Problem(NamedTuple):
-    """What RDP-means is given: points, links, the price of a cluster, the divergence.
-
-    Attributes
-    ----------
-    X : np.ndarray
-        `(n, d)` points
-    phi : np.ndarray
-        `(n,)` φ of each point
-    links : Links
-        the answers
-    lam : float
-        price λ of a cluster
-    B : Bregman
-        divergence
-    max_clusters : float
-        exact moves open no more clusters than this
-    """
+    "What RDP-means is given: points, links, the price of a cluster, the divergence."
 
     X: np.ndarray  # `(n, d)` points
     phi: np.ndarray  # `(n,)` φ of each point
@@ -183,23 +113,7 @@ def rdp_problem(
     lam: float = 1.0,  # price of a cluster
     divergence: str = "euclidean",  # a key of `DIVERGENCES`
 ) -> Problem:
-    """Gather what stays fixed during a run.
-
-    Parameters
-    ----------
-    X : np.ndarray
-        `(n, d)` points
-    links : Links, default=None
-        the answers; none: DP-means
-    lam : float, default=1.0
-        price of a cluster
-    divergence : str, default='euclidean'
-        a key of `DIVERGENCES`
-
-    Returns
-    -------
-    Problem
-    """
+    "Gather what stays fixed during a run."
     X = np.ascontiguousarray(X, dtype=float)
     B = DIVERGENCES[divergence]
     links = make_links(len(X)) if links is None else links
@@ -213,28 +127,10 @@ def link_prices(
     links: Links,  # the answers
     xi: tuple,  # ξ₁, ξ₂: prices of a broken may-link and of a broken may-not-link
 ) -> np.ndarray:  # `(K,)`
-    """What the answers about `i` add to the price of each cluster, by (12).
-
-    Parameters
-    ----------
-    i : int
-        a point
-    z : np.ndarray
-        `(n,)` labels
-    K : int
-        number of clusters
-    links : Links
-        the answers
-    xi : tuple
-        ξ₁, ξ₂: prices of a broken may-link and of a broken may-not-link
-
-    Returns
-    -------
-    np.ndarray
-        `(K,)`
-    """
+    "What the answers about `i` add to the price of each cluster, by (12)."
     ends = slice(links.indptr[i], links.indptr[i + 1])
-    where, answer = z[links.nbr[ends]], links.edge[ends]
+    where = z[links.nbr[ends]]
+    answer = links.edge[ends]
     friends = np.bincount(where, links.f[answer], K)
     strangers = np.bincount(where, links.s[answer], K)
     return -xi[0] * friends + xi[1] * strangers
@@ -248,28 +144,7 @@ def prices(
     xi1: float,  # price of a broken may-link
     xi2: float,  # price of a broken may-not-link
 ) -> np.ndarray:  # `(K,)`; a new cluster costs `prob.lam`
-    """What each cluster charges point `i`: the exponents of (19).
-
-    Parameters
-    ----------
-    i : int
-        a point
-    z : np.ndarray
-        `(n,)` labels 0..K-1
-    mu : np.ndarray
-        `(K, d)` centres
-    prob : Problem
-        points, links, λ
-    xi1 : float
-        price of a broken may-link
-    xi2 : float
-        price of a broken may-not-link
-
-    Returns
-    -------
-    np.ndarray
-        `(K,)`; a new cluster costs `prob.lam`
-    """
+    "What each cluster charges point `i`: the exponents of (19)."
     distance = divergence(prob.X[i], mu, prob.B)
     return distance + link_prices(i, z, len(mu), prob.links, (xi1, xi2))
 
@@ -282,29 +157,9 @@ def rdp_sweep(
     xi2: float,  # price of a broken may-not-link
     order: np.ndarray,  # points in the order of the visit
 ) -> tuple:  # new labels, centres (some may be empty)
-    """The inner loop of Algorithm 1, formula version.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        `(n,)` labels 0..K-1
-    mu : np.ndarray
-        `(K, d)` centres
-    prob : Problem
-        points, links, λ
-    xi1 : float
-        price of a broken may-link
-    xi2 : float
-        price of a broken may-not-link
-    order : np.ndarray
-        points in the order of the visit
-
-    Returns
-    -------
-    tuple
-        new labels, centres (some may be empty)
-    """
-    z, mu = z.copy(), list(mu)
+    "The inner loop of Algorithm 1, formula version."
+    z = z.copy()
+    mu = list(mu)
     for i in order:
         price = prices(i, z, np.array(mu), prob, xi1, xi2)
         k = z[i] if price[z[i]] <= price.min() else int(price.argmin())
@@ -319,25 +174,14 @@ def cluster_means(
     X: np.ndarray,  # `(n, d)` points
     z: np.ndarray,  # `(n,)` labels; clusters may be empty
 ) -> tuple:  # labels without gaps, means `(K, d)`, sizes `(K,)`
-    """Means of the clusters that have members; empty clusters are removed.
-
-    Parameters
-    ----------
-    X : np.ndarray
-        `(n, d)` points
-    z : np.ndarray
-        `(n,)` labels; clusters may be empty
-
-    Returns
-    -------
-    tuple
-        labels without gaps, means `(K, d)`, sizes `(K,)`
-    """
-    used, z, size = np.unique(z, return_inverse=True, return_counts=True)
-    mu = np.empty((len(used), X.shape[1]))
-    for j in range(X.shape[1]):
-        mu[:, j] = np.bincount(z, X[:, j], len(used)) / size
-    return z, mu, size
+    "Means of the clusters that have members; empty clusters are removed."
+    size = np.bincount(z)
+    used = np.flatnonzero(size)
+    if len(used) < len(size):
+        z = np.searchsorted(used, z)
+        size = size[used]
+    rows = csr_array((np.ones(len(z)), z, np.arange(len(z) + 1)), (len(z), len(used)))
+    return z, (rows.T @ X) / size[:, None], size
 
 # %% ../nbs/10a_rdpmeans.ipynb #fd4aaac4
 def rdp_objective(
@@ -348,33 +192,14 @@ def rdp_objective(
     xi2: float,  # price of a broken may-not-link
     size: np.ndarray = None,  # `(K,)` members, if `mu` are their means: saves a pass
 ) -> float:
-    """The objective J which Algorithm 1 decreases at fixed ξ; Theorem 4, corrected.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        `(n,)` labels
-    mu : np.ndarray
-        `(K, d)` centres
-    prob : Problem
-        points, links, λ
-    xi1 : float
-        price of a broken may-link
-    xi2 : float
-        price of a broken may-not-link
-    size : np.ndarray, default=None
-        `(K,)` members, if `mu` are their means: saves a pass
-
-    Returns
-    -------
-    float
-    """
+    "The objective J which Algorithm 1 decreases at fixed ξ; Theorem 4, corrected."
     if size is not None and prob.B.code != 3:
         D = prob.phi.sum() - size @ prob.B.phi(mu)
     else:
         D = np.maximum(divergence(prob.X, mu[z], prob.B), 0).sum()
     inside = z[prob.links.a] == z[prob.links.b]
-    may, may_not = prob.links.f[inside].sum(), prob.links.s[inside].sum()
+    may = prob.links.f[inside].sum()
+    may_not = prob.links.s[inside].sum()
     return D - xi1 * may + xi2 * may_not + prob.lam * len(mu)
 
 # %% ../nbs/10a_rdpmeans.ipynb #0c802416
@@ -387,7 +212,8 @@ def _linear(X, i, phi, theta, psi, K, price):
     for k in range(K):
         price[k] = psi[k] + phi[i]
     for j in range(0, d - 1, 2):
-        u, v = X[i, j], X[i, j + 1]
+        u = X[i, j]
+        v = X[i, j + 1]
         for k in range(K):
             price[k] -= u * theta[j, k] + v * theta[j + 1, k]
     if d % 2:
@@ -447,11 +273,14 @@ def _gain(links, xi1, xi2):
 
 def _fast_sweep(z, mu, prob, xi1, xi2, order):
     "`rdp_sweep` through the kernel: labels, number of centres, how many points moved."
-    L, z = prob.links, z.copy()
+    L = prob.links
+    z = z.copy()
     theta, psi = dual(mu, prob.B)
     theta = np.ascontiguousarray(theta.T)
     links = L.indptr, L.nbr, _gain(L, xi1, xi2)
-    K, t, moved = len(mu), 0, 0
+    K = len(mu)
+    t = 0
+    moved = 0
     while t < len(order):
         theta, psi = _room(K, theta, psi)
         blocks = z, theta, psi, K
@@ -470,28 +299,7 @@ def exact_prices(
     xi1: float,  # price of a broken may-link
     xi2: float,  # price of a broken may-not-link
 ) -> np.ndarray:  # `(K,)`
-    """Change of J when `i` joins each cluster, against not being there at all.
-
-    Parameters
-    ----------
-    i : int
-        a point
-    z : np.ndarray
-        `(n,)` labels
-    K : int
-        clusters to price; empty ones cost λ
-    prob : Problem
-        points, links, λ
-    xi1 : float
-        price of a broken may-link
-    xi2 : float
-        price of a broken may-not-link
-
-    Returns
-    -------
-    np.ndarray
-        `(K,)`
-    """
+    "Change of J when `i` joins each cluster, against not being there at all."
 
     def h(A):
         return len(A) * prob.B.phi(A.mean(0))
@@ -586,7 +394,8 @@ def _exact_sweep(
     "Visit `order[t0:]` with exact prices; the sums are kept up to date."
     d = X.shape[1]
     price = np.empty(len(G))
-    moved, live = 0, (size > 0).sum()
+    moved = 0
+    live = (size > 0).sum()
     for t in range(t0, len(order)):
         if K == len(G):
             return t, K, moved
@@ -639,10 +448,14 @@ def _sums(mu, size, code):
 
 def _fast_exact_sweep(z, mu, prob, xi1, xi2, order):
     "Exact prices; `mu` are the means of `z`. Labels, number of clusters, points moved."
-    L, code, z = prob.links, prob.B.code, z.copy()
+    L = prob.links
+    code = prob.B.code
+    z = z.copy()
     kernel = _hartigan_sweep if code == 0 else _exact_sweep
     more = () if code == 0 else (code,)
-    K, t, moved = len(mu), 0, 0
+    K = len(mu)
+    t = 0
+    moved = 0
     size = np.bincount(z, minlength=K)
     sums = _sums(mu, size, code)
     links = L.indptr, L.nbr, _gain(L, xi1, xi2)
@@ -663,30 +476,10 @@ def merge_costs(
     B: Bregman,  # divergence
     rows=None,  # only these rows of the result
 ) -> np.ndarray:  # `(K, K)`, infinite on the diagonal
-    """Change of J if clusters a and b merge.
-
-    Parameters
-    ----------
-    mu : np.ndarray
-        `(K, d)` means
-    size : np.ndarray
-        `(K,)` sizes
-    between : np.ndarray
-        `(K, K)` ξ₁·may − ξ₂·may-not links between clusters
-    lam : float
-        price of a cluster
-    B : Bregman
-        divergence
-    rows : default=None
-        only these rows of the result
-
-    Returns
-    -------
-    np.ndarray
-        `(K, K)`, infinite on the diagonal
-    """
+    "Change of J if clusters a and b merge."
     rows = np.arange(len(mu)) if rows is None else rows
-    own, out = size * B.phi(mu), np.empty((len(rows), len(mu)))
+    own = size * B.phi(mu)
+    out = np.empty((len(rows), len(mu)))
     for r, a in enumerate(rows):
         both = size[a] + size
         mix = (size[a] * mu[a] + size[:, None] * mu) / both[:, None]
@@ -704,34 +497,14 @@ def merge_clusters(
     xi2: float,  # price of a broken may-not-link
     max_clusters: int = 1000,  # leave a partition finer than this alone
 ) -> tuple:  # labels, means, sizes, how many merges
-    """Merge the best pair of clusters as long as J falls.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        `(n,)` labels
-    mu : np.ndarray
-        `(K, d)` means
-    size : np.ndarray
-        `(K,)` sizes
-    prob : Problem
-        points, links, λ
-    xi1 : float
-        price of a broken may-link
-    xi2 : float
-        price of a broken may-not-link
-    max_clusters : int, default=1000
-        leave a partition finer than this alone
-
-    Returns
-    -------
-    tuple
-        labels, means, sizes, how many merges
-    """
-    L, K = prob.links, len(mu)
+    "Merge the best pair of clusters as long as J falls."
+    L = prob.links
+    K = len(mu)
     if K < 2 or K > max_clusters or not np.isfinite(prob.lam):
         return z, mu, size, 0
-    to, mu, size = np.arange(K), mu.copy(), size.astype(float)
+    to = np.arange(K)
+    mu = mu.copy()
+    size = size.astype(float)
     W = np.bincount(z[L.a] * K + z[L.b], xi1 * L.f - xi2 * L.s, K * K).reshape(K, K)
     W = W + W.T
     C = merge_costs(mu, size, W, prob.lam, prob.B)
@@ -750,25 +523,7 @@ def merge_clusters(
 
 # %% ../nbs/10a_rdpmeans.ipynb #3cc2eaf9
 class RDPState(NamedTuple):
-    """RDP-means between two sweeps.
-
-    Attributes
-    ----------
-    z : np.ndarray
-        `(n,)` labels 0..K-1, none empty
-    mu : np.ndarray
-        `(K, d)` means
-    xi1 : float
-        price of a broken may-link in the next sweep
-    xi2 : float
-        price of a broken may-not-link
-    J : float
-        objective after the last sweep, at the ξ of that sweep
-    moved : int
-        points that changed cluster, plus merges; -1 before the first sweep
-    sweep : int
-        sweeps done
-    """
+    "RDP-means between two sweeps."
 
     z: np.ndarray  # `(n,)` labels 0..K-1, none empty
     mu: np.ndarray  # `(K, d)` means
@@ -784,22 +539,9 @@ def rdp_init(
     xi1: float = 0.0,  # price of a broken may-link
     xi2: float = None,  # price of a broken may-not-link; as `xi1` if not given
 ) -> RDPState:
-    """Everything in one cluster.
-
-    Parameters
-    ----------
-    prob : Problem
-        points, links, λ
-    xi1 : float, default=0.0
-        price of a broken may-link
-    xi2 : float, default=None
-        price of a broken may-not-link; as `xi1` if not given
-
-    Returns
-    -------
-    RDPState
-    """
-    z, mu = np.zeros(len(prob.X), np.int64), prob.X.mean(0, keepdims=True)
+    "Everything in one cluster."
+    z = np.zeros(len(prob.X), np.int64)
+    mu = prob.X.mean(0, keepdims=True)
     xi2 = xi1 if xi2 is None else xi2
     return RDPState(z, mu, xi1, xi2, rdp_objective(z, mu, prob, xi1, xi2), -1, 0)
 
@@ -809,22 +551,7 @@ def visit_order(
     rng: np.random.Generator,  # source of randomness
     run: int = 64,  # neighbours kept together when there are many points
 ) -> np.ndarray:  # a permutation of 0..n-1
-    """Random order of the points, kind to the cache.
-
-    Parameters
-    ----------
-    n : int
-        points
-    rng : np.random.Generator
-        source of randomness
-    run : int, default=64
-        neighbours kept together when there are many points
-
-    Returns
-    -------
-    np.ndarray
-        a permutation of 0..n-1
-    """
+    "Random order of the points, kind to the cache."
     if n <= 4096:
         return rng.permutation(n)
     starts = rng.permutation(np.arange(-int(rng.integers(run)), n, run))
@@ -840,28 +567,11 @@ def rdp_step(
     rate: float = 1.0,  # ξ is multiplied by this after the sweep
     algorithm: str = "exact",  # exact prices and merges; "paper": Algorithm 1
 ) -> RDPState:
-    """One sweep over all points, then the means, then merges.
-
-    Parameters
-    ----------
-    state : RDPState
-        where we are
-    prob : Problem
-        points, links, λ
-    rng : np.random.Generator
-        for the order of the visit
-    rate : float, default=1.0
-        ξ is multiplied by this after the sweep
-    algorithm : str, default='exact'
-        exact prices and merges; "paper": Algorithm 1
-
-    Returns
-    -------
-    RDPState
-    """
+    "One sweep over all points, then the means, then merges."
     exact = algorithm == "exact" and prob.B.code != 3
     sweep = _fast_exact_sweep if exact else _fast_sweep
-    xi1, xi2 = state.xi1, state.xi2
+    xi1 = state.xi1
+    xi2 = state.xi2
     order = visit_order(len(prob.X), rng)
     z, K, moved = sweep(state.z, state.mu, prob, xi1, xi2, order)
     z, mu, size = cluster_means(prob.X, z)
@@ -883,33 +593,9 @@ def rdp_means(
     algorithm: str = "paper",  # or "exact"
     max_iter: int = 300,  # sweeps at most
 ) -> list:  # of states, one per sweep
-    """Algorithm 1 as printed: ξ grows after every sweep, without end.
-
-    Parameters
-    ----------
-    prob : Problem
-        points, links, λ
-    rng : np.random.Generator
-        for the order of the visits
-    xi0 : float, default=0.001
-        first price of a broken link
-    rate : float, default=2.0
-        growth of ξ per sweep
-    ratio : float, default=1.0
-        ξ₂/ξ₁
-    patience : int, default=20
-        end after so many sweeps without a change
-    algorithm : str, default='paper'
-        or "exact"
-    max_iter : int, default=300
-        sweeps at most
-
-    Returns
-    -------
-    list
-        of states, one per sweep
-    """
-    states, quiet = [rdp_init(prob, xi0, ratio * xi0)], 0
+    "Algorithm 1 as printed: ξ grows after every sweep, without end."
+    states = [rdp_init(prob, xi0, ratio * xi0)]
+    quiet = 0
     while quiet < patience and len(states) <= max_iter:
         s = rdp_step(states[-1], prob, rng, rate=rate, algorithm=algorithm)
         states.append(s)
@@ -928,23 +614,10 @@ def farthest_first(
     k: int,  # clusters wanted
     B: Bregman = DIVERGENCES["euclidean"],  # divergence
 ) -> tuple:  # λ, and the points taken
-    """λ as the k-th farthest-first divergence, from the mean on.
-
-    Parameters
-    ----------
-    X : np.ndarray
-        `(n, d)` points
-    k : int
-        clusters wanted
-    B : Bregman, default=DIVERGENCES['euclidean']
-        divergence
-
-    Returns
-    -------
-    tuple
-        λ, and the points taken
-    """
-    phi, taken, lam = B.phi(X), [], []
+    "λ as the k-th farthest-first divergence, from the mean on."
+    phi = B.phi(X)
+    taken = []
+    lam = []
     D = _from_centre(X, phi, X.mean(0), B)
     for _ in range(k):
         taken.append(int(D.argmax()))
@@ -977,30 +650,13 @@ def rdp_seed(
     n_init: int = 3,  # starts; the least divergence wins
     sample: int = 20_000,  # with more rows than this, seeds come from a sample
 ) -> tuple:  # labels `(n,)`, means, and the cheapest merge of two clusters
-    """Exactly `k` clusters (fewer if fewer rows differ): k-means++ seeds and exact moves.
-
-    Parameters
-    ----------
-    prob : Problem
-        points; links and λ are not used
-    k : int
-        clusters wanted
-    rng : np.random.Generator
-        source of randomness
-    n_init : int, default=3
-        starts; the least divergence wins
-    sample : int, default=20000
-        with more rows than this, seeds come from a sample
-
-    Returns
-    -------
-    tuple
-        labels `(n,)`, means, and the cheapest merge of two clusters
-    """
-    n, rows = len(prob.X), np.arange(len(prob.X))
+    "Exactly `k` clusters (fewer if fewer rows differ): k-means++ seeds and exact moves."
+    n = len(prob.X)
+    rows = np.arange(len(prob.X))
     if n > sample:
         rows = rng.permutation(n)[:sample]
-    X, phi = np.ascontiguousarray(prob.X[rows]), prob.phi[rows]
+    X = np.ascontiguousarray(prob.X[rows])
+    phi = prob.phi[rows]
     free = prob._replace(X=X, phi=phi, links=make_links(len(X)), lam=0.0, max_clusters=k)
     best = None
     for _ in range(n_init):
@@ -1010,7 +666,8 @@ def rdp_seed(
             s = rdp_step(s, free, rng)
         if best is None or s.J < best.J:
             best = s
-    size, K = np.bincount(best.z).astype(float), len(best.mu)
+    size = np.bincount(best.z).astype(float)
+    K = len(best.mu)
     cheapest = merge_costs(best.mu, size, np.zeros((K, K)), 0.0, prob.B).min()
     z = best.z
     if n > sample:
@@ -1024,20 +681,7 @@ def link_score(
     z: np.ndarray,  # `(n,)` labels
     links: Links,  # answers to predict
 ) -> float:  # nats, at most 0
-    """Log-likelihood of answers under (8), with the best p and q for these labels.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        `(n,)` labels
-    links : Links
-        answers to predict
-
-    Returns
-    -------
-    float
-        nats, at most 0
-    """
+    "Log-likelihood of answers under (8), with the best p and q for these labels."
     same = z[links.a] == z[links.b]
     inside = [links.f[same].sum(), links.s[same].sum()]
     across = [links.f[~same].sum(), links.s[~same].sum()]
@@ -1049,20 +693,9 @@ def links_subset(
     links: Links,  # answers
     keep: np.ndarray,  # `(m,)` mask
 ) -> Links:
-    """Some of the answers.
-
-    Parameters
-    ----------
-    links : Links
-        answers
-    keep : np.ndarray
-        `(m,)` mask
-
-    Returns
-    -------
-    Links
-    """
-    value, weight = np.sign(links.f - links.s), links.f + links.s
+    "Some of the answers."
+    value = np.sign(links.f - links.s)
+    weight = links.f + links.s
     return make_links(links.n, links.a[keep], links.b[keep], value[keep], weight[keep])
 
 # %% ../nbs/10a_rdpmeans.ipynb #abe852a4
@@ -1072,23 +705,7 @@ def xi_ladder(
     rate: float = 2.0,  # from rung to rung
     xi_max: float = np.inf,  # last rung, in units of the divergence itself
 ) -> np.ndarray:
-    """The values of ξ to go through: up to where one link outweighs any distance.
-
-    Parameters
-    ----------
-    prob : Problem
-        points, links, λ
-    xi0 : float, default=0.001
-        first rung, in units of the largest divergence from the mean
-    rate : float, default=2.0
-        from rung to rung
-    xi_max : float, default=np.inf
-        last rung, in units of the divergence itself
-
-    Returns
-    -------
-    np.ndarray
-    """
+    "The values of ξ to go through: up to where one link outweighs any distance."
     unit = divergence(prob.X, prob.X.mean(0), prob.B).max()
     if unit <= 0 or xi_max <= 0:
         return np.zeros(1)
@@ -1108,30 +725,7 @@ def rdp_path(
     sweeps: int = 5,  # sweeps per rung at most
     algorithm: str = "exact",  # exact prices and merges; "paper": Algorithm 1
 ):  # yields one state per rung
-    """Climb the ladder, each rung from the result of the last.
-
-    Parameters
-    ----------
-    prob : Problem
-        points, links, λ
-    ladder
-        values of ξ₁
-    rng : np.random.Generator
-        for the order of the visits
-    start : tuple, default=None
-        labels and means to start from; none: one cluster
-    ratio : float, default=1.0
-        ξ₂/ξ₁
-    sweeps : int, default=5
-        sweeps per rung at most
-    algorithm : str, default='exact'
-        exact prices and merges; "paper": Algorithm 1
-
-    Returns
-    -------
-    result
-        yields one state per rung
-    """
+    "Climb the ladder, each rung from the result of the last."
     s = rdp_init(prob)
     if start is not None:
         s = s._replace(z=start[0], mu=start[1])
@@ -1152,26 +746,7 @@ def choose_xi(
     folds: int = 3,  # folds of held-out answers
     **path,  # as in `rdp_path`
 ) -> tuple:  # the best ξ, `(len(ladder),)` scores
-    """The ξ at which clusters predict held-out answers best.
-
-    Parameters
-    ----------
-    prob : Problem
-        points, links, λ
-    ladder : np.ndarray
-        values of ξ to compare
-    rng : np.random.Generator
-        for the folds and the order of the visits
-    folds : int, default=3
-        folds of held-out answers
-    **path
-        as in `rdp_path`
-
-    Returns
-    -------
-    tuple
-        the best ξ, `(len(ladder),)` scores
-    """
+    "The ξ at which clusters predict held-out answers best."
     fold = rng.permutation(len(prob.links.a)) % folds
     score = np.zeros(len(ladder))
     for f in range(folds):
@@ -1187,23 +762,10 @@ def flip_costs(
     prob: Problem,  # points, links, λ
     chunk: int = 20_000,  # answers looked at together
 ) -> np.ndarray:  # `(m,)`
-    """What the cheaper end of each answer pays to join the other end, or to leave it.
-
-    Parameters
-    ----------
-    state : RDPState
-        result of a run
-    prob : Problem
-        points, links, λ
-    chunk : int, default=20000
-        answers looked at together
-
-    Returns
-    -------
-    np.ndarray
-        `(m,)`
-    """
-    L, z, n = prob.links, state.z, len(state.z)
+    "What the cheaper end of each answer pays to join the other end, or to leave it."
+    L = prob.links
+    z = state.z
+    n = len(state.z)
     theta, psi = dual(state.mu, prob.B)
     gains = csr_array((_gain(L, state.xi1, state.xi2), L.nbr, L.indptr), shape=(n, n))
     members = csr_array((np.ones(n), (np.arange(n), z)), shape=(n, len(state.mu)))
@@ -1213,7 +775,8 @@ def flip_costs(
         price = np.sqrt(D) if prob.B.code == 3 else D
         price = price - (gains[i] @ members).toarray()
         row = np.arange(len(i))
-        own, join = price[row, z[i]], price[row, z[j]]
+        own = price[row, z[i]]
+        join = price[row, z[j]]
         price[row, z[i]] = np.inf
         leave = np.minimum(price.min(1), prob.lam)
         return np.where(z[i] == z[j], leave, join) - own
@@ -1221,7 +784,8 @@ def flip_costs(
     cost = np.empty(len(L.a))
     for start in range(0, len(cost), chunk):
         some = slice(start, start + chunk)
-        a, b = L.a[some], L.b[some]
+        a = L.a[some]
+        b = L.b[some]
         cost[some] = np.minimum(one_end(a, b), one_end(b, a))
     return cost
 
@@ -1230,21 +794,9 @@ def wrong_odds(
     state: RDPState,  # result of a run
     prob: Problem,  # points, links, λ
 ) -> np.ndarray:  # `(m,)` log-odds that each answer is wrong
-    """Log-odds γ·cost for broken answers and −γ·cost for kept ones, from (19).
-
-    Parameters
-    ----------
-    state : RDPState
-        result of a run
-    prob : Problem
-        points, links, λ
-
-    Returns
-    -------
-    np.ndarray
-        `(m,)` log-odds that each answer is wrong
-    """
-    L, z = prob.links, state.z
+    "Log-odds γ·cost for broken answers and −γ·cost for kept ones, from (19)."
+    L = prob.links
+    z = state.z
     spread = np.maximum(divergence(prob.X, state.mu[z], prob.B), 0).sum()
     gamma = prob.X.size / (2 * max(spread, 1e-300))
     broken = (z[L.a] == z[L.b]) != (L.f > 0)
@@ -1257,23 +809,7 @@ def size_normalised(
     xi1: float,  # price of a broken may-link
     xi2: float,  # price of a broken may-not-link
 ) -> float:
-    """What (21) relaxes: links count less in a large cluster; Theorem 5, corrected.
-
-    Parameters
-    ----------
-    z : np.ndarray
-        `(n,)` labels 0..K-1
-    prob : Problem
-        points, links, λ; squared Euclidean distance
-    xi1 : float
-        price of a broken may-link
-    xi2 : float
-        price of a broken may-not-link
-
-    Returns
-    -------
-    float
-    """
+    "What (21) relaxes: links count less in a large cluster; Theorem 5, corrected."
     L = prob.links
     z, mu, size = cluster_means(prob.X, z)
     inside = z[L.a] == z[L.b]
@@ -1289,29 +825,15 @@ def spectral_relaxation(
     xi2: float,  # price of a broken may-not-link
     k_max: int = 20,  # eigenvectors at most
 ) -> tuple:  # eigenvalues above λ, eigenvectors `(n, k)`; at least one
-    """The relaxed maximum of (21): eigenvectors with eigenvalue above λ.
-
-    Parameters
-    ----------
-    prob : Problem
-        points, links, λ
-    xi1 : float
-        price of a broken may-link
-    xi2 : float
-        price of a broken may-not-link
-    k_max : int, default=20
-        eigenvectors at most
-
-    Returns
-    -------
-    tuple
-        eigenvalues above λ, eigenvectors `(n, k)`; at least one
-    """
-    L, n, X = prob.links, len(prob.X), prob.X
+    "The relaxed maximum of (21): eigenvectors with eigenvalue above λ."
+    L = prob.links
+    n = len(prob.X)
+    X = prob.X
     E = csr_array((_gain(L, xi1, xi2), L.nbr, L.indptr), shape=(n, n))
     if n <= 200:
         w, Y = np.linalg.eigh(X @ X.T + E.toarray())
-        w, Y = w[-k_max:], Y[:, -k_max:]
+        w = w[-k_max:]
+        Y = Y[:, -k_max:]
     else:
 
         def times(v):
@@ -1326,19 +848,7 @@ def spectral_relaxation(
 #| code-fold: true
 #| code-summary: "Prepare, prepare: rows in the form that a divergence needs"
 class Prepare(NamedTuple):
-    """Brings rows into the form that a divergence needs.
-
-    Attributes
-    ----------
-    divergence : str
-        a key of `DIVERGENCES`
-    smoothing : float
-        added to counts
-    shift : np.ndarray
-        `(d,)` mean of the training rows
-    scale : np.ndarray
-        `(d, d)` whitening map, for "mahalanobis"
-    """
+    "Brings rows into the form that a divergence needs."
 
     divergence: str  # a key of `DIVERGENCES`
     smoothing: float  # added to counts
@@ -1373,25 +883,12 @@ def prepare(
     divergence: str = "euclidean",  # a key of `DIVERGENCES`
     smoothing: float = 0.3,  # added to counts
 ) -> Prepare:
-    """Learn from the training rows how to prepare rows.
-
-    Parameters
-    ----------
-    X : np.ndarray
-        `(n, d)` training rows
-    divergence : str, default='euclidean'
-        a key of `DIVERGENCES`
-    smoothing : float, default=0.3
-        added to counts
-
-    Returns
-    -------
-    Prepare
-    """
+    "Learn from the training rows how to prepare rows."
     scale = None
     if divergence == "mahalanobis":
         d = X.shape[1]
-        w, V = np.ones(d), np.eye(d)
+        w = np.ones(d)
+        V = np.eye(d)
         if len(X) > 1:
             w, V = np.linalg.eigh(np.cov(X.T).reshape(d, -1))
         usable = w > 1e-10 * max(w.max(), 1e-300)
@@ -1411,62 +908,6 @@ class RDPMeans(ConstrainedClusterer):
     for the purpose), ξ in units of the data and its end chosen by held-out answers (F on
     Table 1's sets .06 to .22 above the text's algorithm).
 
-    Parameters
-    ----------
-    n_clusters : default=8
-        sets λ: exactly so many without answers, with answers as they say
-    lam : default=None
-        price λ of a cluster, above 0; None: from `n_clusters`
-    xi0 : default=0.001
-        first ξ, above 0: a share of the largest divergence from the mean
-    xi_rate : default=2.0
-        growth of ξ from rung to rung, above 1
-    xi_max : default='cv'
-        last ξ: "cv" by held-out answers, a number, inf as in the paper
-    xi_ratio : default=1.0
-        ξ₂/ξ₁, at least 0: how much dearer a broken may-not-link is
-    divergence : default='euclidean'
-        a key of `DIVERGENCES`
-    smoothing : default=0.3
-        added to counts for "kl" and "poisson", above 0
-    algorithm : default='exact'
-        exact prices and merges; "paper": the sweep of Algorithm 1
-    n_init : default=3
-        runs with other starts and visiting orders; the lowest J is kept
-    max_clusters : default='cv'
-        a limit, None for none, "cv": `n_clusters` or none
-    max_iter : default=100
-        sweeps at most on the last rung
-    random_state : default=None
-        seed of the visiting orders and of the held-out answers
-
-    Attributes
-    ----------
-    labels_ : np.ndarray
-        (n,) cluster of each row
-    n_clusters_ : int
-        how many clusters were found
-    cluster_centers_ : np.ndarray
-        (K, d) means; of smoothed proportions for "kl"
-    lam_ : float
-        price λ of a cluster that was used
-    xi_ : float
-        price ξ₁ of a broken may-link at the end
-    xi_scores_ : np.ndarray | None
-        held-out log-likelihood per rung; None: not compared
-    path_ : list
-        a dict for each value of ξ: xi, n_clusters, J
-    objective_history_ : list
-        J after each sweep at the last ξ; never rises
-    n_iter_ : int
-        sweeps of the run that was kept
-    suspicion_ : np.ndarray
-        (n_answers,) chance that each answer is wrong
-    suspects_ : np.ndarray
-        answers with suspicion above ½ by position, most suspect first
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from csc_nb import Constraints, RDPMeans
     >>> X = np.array([[0.0], [0.3], [5.0], [5.3]])
@@ -1475,7 +916,8 @@ class RDPMeans(ConstrainedClusterer):
     2
     """
 
-    method_name, side_information = "rdp-means", ("pairs",)
+    method_name = "rdp-means"
+    side_information = ("pairs",)
     _published = dict(
         algorithm="paper", xi_max=np.inf, n_init=1, max_clusters=None, max_iter=1000
     )
@@ -1544,15 +986,7 @@ class RDPMeans(ConstrainedClusterer):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        """Cluster `X`; with no constraints this is DP-means.
-
-        Parameters
-        ----------
-        X
-        y : default=None
-        constraints : default=None
-        sample_id : default=None
-        """
+        "Cluster `X`; with no constraints this is DP-means."
         X, c = self._validate_fit(X, constraints, sample_id)
         seed = check_random_state(self.random_state).randint(2**31)
         rng = np.random.default_rng(seed)
@@ -1569,12 +1003,7 @@ class RDPMeans(ConstrainedClusterer):
         return self
 
     def predict(self, X):
-        """Nearest centre; new rows have no links.
-
-        Parameters
-        ----------
-        X
-        """
+        "Nearest centre; new rows have no links."
         check_is_fitted(self)
         Z = self._prepare(self._validate_X(X, reset=False))
         theta, psi = dual(self._mu, DIVERGENCES[self.divergence])
@@ -1583,7 +1012,8 @@ class RDPMeans(ConstrainedClusterer):
     def _problem(self, X, c):
         "Prepared points, links and λ."
         self._prepare = prepare(X, self.divergence, self.smoothing)
-        Z, lam = self._prepare(X), self.lam
+        Z = self._prepare(X)
+        lam = self.lam
         if lam is None:
             K = self._check_n_clusters(len(X))
             lam, _ = farthest_first(Z, K, DIVERGENCES[self.divergence])
@@ -1612,15 +1042,19 @@ class RDPMeans(ConstrainedClusterer):
 
     def _choose(self, prob, starts, rng):
         "Limit, values of ξ, and starts, best first; by held-out answers if there are ten."
-        m, cv, best = len(prob.links.a), self.xi_max == "cv", -np.inf
-        limits, ladder = self._limits(m), np.zeros(1)
+        m = len(prob.links.a)
+        cv = self.xi_max == "cv"
+        best = -np.inf
+        limits = self._limits(m)
+        ladder = np.zeros(1)
         if m:
             top = np.inf if cv else self.xi_max
             ladder = xi_ladder(prob, self.xi0, self.xi_rate, top)
         chosen = prob._replace(max_clusters=limits[0]), ladder, starts
         if m < 10 or (not cv and len(limits) == 1):
             return chosen
-        seed, how = rng.integers(2**31), self._how()
+        seed = rng.integers(2**31)
+        how = self._how()
         for (s, start), limit in product(enumerate(starts), limits):
             limited = prob._replace(max_clusters=limit)
             fresh = np.random.default_rng(seed)
@@ -1694,27 +1128,6 @@ class DPMeans(RDPMeans):
     Kulis and Jordan 2012; `as_published()` is their algorithm. The plain constructor adds
     exact prices, merges and seeded starts, and finds exactly `n_clusters` clusters.
 
-    Parameters
-    ----------
-    n_clusters : default=8
-        how many clusters, when `lam` is not given
-    lam : default=None
-        price λ of a cluster, above 0; None: from `n_clusters`
-    divergence : default='euclidean'
-        a key of `DIVERGENCES`
-    smoothing : default=0.3
-        added to counts for "kl" and "poisson", above 0
-    algorithm : default='exact'
-        exact prices and merges; "paper": the sweep of Algorithm 1
-    n_init : default=3
-        runs with other starts and visiting orders; the lowest J is kept
-    max_iter : default=100
-        sweeps at most
-    random_state : default=None
-        seed of the visiting orders
-
-    Examples
-    --------
     >>> import numpy as np
     >>> from csc_nb import DPMeans
     >>> X = np.array([[0.0], [0.3], [5.0], [5.3]])
@@ -1722,7 +1135,8 @@ class DPMeans(RDPMeans):
     2
     """
 
-    method_name, side_information = "dp-means", ()
+    method_name = "dp-means"
+    side_information = ()
     _published = dict(algorithm="paper", n_init=1, max_iter=1000)
     xi0, xi_rate, xi_max, xi_ratio, max_clusters = 1e-3, 2.0, 0.0, 1.0, "cv"
 
@@ -1749,15 +1163,7 @@ class DPMeans(RDPMeans):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        """Cluster `X`; answers are accepted for comparisons, and a warning says: not used.
-
-        Parameters
-        ----------
-        X
-        y : default=None
-        constraints : default=None
-        sample_id : default=None
-        """
+        "Cluster `X`; answers are accepted for comparisons, and a warning says: not used."
         if constraints is not None:
             warnings.warn(
                 "DPMeans does not use answers; RDPMeans does.", UserWarning, stacklevel=2
@@ -1769,7 +1175,9 @@ class DPMeans(RDPMeans):
 #| code-summary: "rdp_figure: points, discs, links, and the price list of one point"
 def _price_bars(ax, state, prob, point, colour):
     "Bars: pale the distance, full the price after the links; the line is λ."
-    K, z, lam = len(state.mu), state.z, prob.lam
+    K = len(state.mu)
+    z = state.z
+    lam = prob.lam
     price = prices(point, z, state.mu, prob, state.xi1, state.xi2)
     D = divergence(prob.X[point], state.mu, prob.B)
     colours = [colour(k)[0] for k in range(K)]
@@ -1794,26 +1202,16 @@ def rdp_figure(
     wrong=None,  # `(m,)` which answers are wrong, if known
     max_links: int = 60,  # only the first so many links are drawn
 ):
-    """Points, discs of radius √λ, links kept and broken; and the price list of one point.
-
-    Parameters
-    ----------
-    state : RDPState
-        what to draw
-    prob : Problem
-        points in the plane, links, λ
-    point : int, default=0
-        whose prices are listed
-    wrong : default=None
-        `(m,)` which answers are wrong, if known
-    max_links : int, default=60
-        only the first so many links are drawn
-    """
+    "Points, discs of radius √λ, links kept and broken; and the price list of one point."
     import matplotlib.pyplot as plt
     from csc_nb.plotting import plot_clusters, plot_links, plot_circles, cluster_style
 
-    L, X, z = prob.links, prob.X, state.z
-    a, b, may = L.a[:max_links], L.b[:max_links], L.f[:max_links] > 0
+    L = prob.links
+    X = prob.X
+    z = state.z
+    a = L.a[:max_links]
+    b = L.b[:max_links]
+    may = L.f[:max_links] > 0
     broken = may != (z[a] == z[b])
     wrong = None if wrong is None else wrong[:max_links]
     fig, (ax, bars) = plt.subplots(
@@ -1824,7 +1222,8 @@ def rdp_figure(
     plot_clusters(X, z, ax, size=14)
     plot_links(X, (np.c_[a, b], np.where(may, 1, -1)), ax, broken=broken, wrong=wrong)
     ax.plot(*X[point], "o", ms=11, mfc="none", mec="k", mew=1.5)
-    lo, hi = X.min(0) - 0.6, X.max(0) + 0.6
+    lo = X.min(0) - 0.6
+    hi = X.max(0) + 0.6
     ax.set_aspect("equal", adjustable="box")
     ax.set(xlim=(lo[0], hi[0]), ylim=(lo[1], hi[1]))
     ax.set_title(
@@ -1846,25 +1245,7 @@ def rdp_demo(
     n_links: int = 450,  # answers
     random_state: int = 2,  # seed of the toy
 ):
-    """The toy of this chapter at one setting, as a figure.
-
-    Parameters
-    ----------
-    lam : float, default=8.0
-        price of a cluster
-    xi : float, default=1.0
-        price of a broken link
-    noise : float, default=0.15
-        share of wrong answers
-    sweeps : int, default=15
-        sweeps before the picture is taken
-    point : int, default=7
-        whose prices are listed
-    n_links : int, default=450
-        answers
-    random_state : int, default=2
-        seed of the toy
-    """
+    "The toy of this chapter at one setting, as a figure."
     from csc_nb.datasets import toy_links
 
     t = toy_links(150, n_links, noise=0, stretch=1.3, random_state=random_state)
@@ -1872,7 +1253,8 @@ def rdp_demo(
     wrong = np.random.default_rng(0).random(n_links) < noise
     links = make_links(150, *t.pairs.T, np.where(wrong, -t.value, t.value))
     prob = rdp_problem(t.data - t.data.mean(0), links, lam)
-    state, rng = rdp_init(prob, xi), np.random.default_rng(0)
+    state = rdp_init(prob, xi)
+    rng = np.random.default_rng(0)
     for _ in range(sweeps):
         state = rdp_step(state, prob, rng)
     return rdp_figure(state, prob, point, wrong)

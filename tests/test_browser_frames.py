@@ -1,4 +1,4 @@
-"""The sliders in a real browser: frames from a plain file, and `explore` and `Stepper` under Voilà."""
+"""Sliders in a real browser: frames from a file, `explore` and `Stepper` under Voilà."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""RDP-means and DP-means: invariants, limits, kernels against formulas, and what the estimators promise."""
+"""RDP-means and DP-means: invariants, limits, kernels against formulas, the estimators."""
 
 import numpy as np
 import pytest
@@ -114,7 +114,8 @@ def _worst_rise(X, phi, orders, a, b, f, s, indptr, nbr, gain, lam, xi1, xi2):
     worst = -np.inf
     steps = 0
     mu = _means(X, z, 1)
-    theta, psi = np.zeros((d, 20 * n)), np.zeros(20 * n)
+    theta = np.zeros((d, 20 * n))
+    psi = np.zeros(20 * n)
     theta[:, 0] = 2 * mu[0]
     psi[0] = (mu[0] ** 2).sum()
     K = 1
@@ -141,10 +142,13 @@ def _worst_rise(X, phi, orders, a, b, f, s, indptr, nbr, gain, lam, xi1, xi2):
 
 
 def test_J_never_rises_in_1e5_single_steps_of_algorithm_1():
-    rng, steps, worst = np.random.default_rng(0), 0, -np.inf
+    rng = np.random.default_rng(0)
+    steps = 0
+    worst = -np.inf
     while steps < 100_000:
         pr, (xi1, xi2) = problem(rng), rng.uniform(0, 3, 2)
-        L, orders = pr.links, np.array([rng.permutation(10) for _ in range(6)])
+        L = pr.links
+        orders = np.array([rng.permutation(10) for _ in range(6)])
         w, k = _worst_rise(
             pr.X,
             pr.phi,
@@ -160,7 +164,8 @@ def test_J_never_rises_in_1e5_single_steps_of_algorithm_1():
             xi1,
             xi2,
         )
-        worst, steps = max(worst, w), steps + k
+        worst = max(worst, w)
+        steps = steps + k
     assert worst < 1e-9
 
 
@@ -168,8 +173,10 @@ def test_J_never_rises_in_1e5_single_steps_of_algorithm_1():
 def test_J_never_rises_in_single_exact_steps_and_merges(divergence):
     rng = np.random.default_rng(1)
     for _ in range(20):
-        pr, xi = problem(rng, divergence=divergence), rng.uniform(0, 2, 2)
-        z, mu = np.zeros(10, np.int64), pr.X.mean(0, keepdims=True)
+        pr = problem(rng, divergence=divergence)
+        xi = rng.uniform(0, 2, 2)
+        z = np.zeros(10, np.int64)
+        mu = pr.X.mean(0, keepdims=True)
         now = J(z, pr, xi)
         for i in np.concatenate([rng.permutation(10) for _ in range(5)]):
             z, K, _ = _fast_exact_sweep(z, mu, pr, *xi, np.array([i]))
@@ -186,7 +193,8 @@ def test_history_of_J_at_fixed_xi_falls_and_equals_the_written_out_objective(alg
     rng = np.random.default_rng(2)
     for _ in range(30):
         pr = problem(rng, n=30, m=60)
-        s, old = rdp_init(pr, 1.3, 0.7), np.inf
+        s = rdp_init(pr, 1.3, 0.7)
+        old = np.inf
         for _ in range(8):
             s = rdp_step(s, pr, rng, algorithm=algorithm)
             assert s.J <= old + 1e-9
@@ -195,8 +203,9 @@ def test_history_of_J_at_fixed_xi_falls_and_equals_the_written_out_objective(alg
 
 
 def test_printed_objective_20_does_rise():
-    "The corrected theorem is not vacuous: (20), which counts each pair twice, rises on the same kind of runs."
-    rng, rises = np.random.default_rng(0), 0
+    "The corrected theorem is not vacuous: (20) counts each pair twice, and rises."
+    rng = np.random.default_rng(0)
+    rises = 0
     for _ in range(200):
         pr = problem(rng, weights=False)
         s = rdp_init(pr, 1.0)
@@ -215,8 +224,9 @@ def test_printed_objective_20_does_rise():
 
 
 def test_asymmetric_links_can_raise_J():
-    "Why each answer is stored once and seen from both ends: a link known only to one end breaks the theorem."
-    rng, rises = np.random.default_rng(0), 0
+    "Why both ends see each answer: a link known to one end only breaks the theorem."
+    rng = np.random.default_rng(0)
+    rises = 0
     for _ in range(300):
         pr = problem(rng, weights=False)
         L = pr.links
@@ -227,7 +237,8 @@ def test_asymmetric_links_can_raise_J():
             nbr=L.nbr[keep],
             edge=L.edge[keep],
         )
-        z, mu = np.zeros(10, np.int64), pr.X.mean(0, keepdims=True)
+        z = np.zeros(10, np.int64)
+        mu = pr.X.mean(0, keepdims=True)
         old = np.inf
         for _ in range(5):
             z, K, _ = _fast_sweep(
@@ -305,7 +316,8 @@ def test_kernel_equals_formula(divergence):
     rng = np.random.default_rng(6)
     for _ in range(10):
         pr = problem(rng, n=25, m=60, divergence=divergence)
-        z, mu = np.zeros(25, np.int64), pr.X.mean(0, keepdims=True)
+        z = np.zeros(25, np.int64)
+        mu = pr.X.mean(0, keepdims=True)
         for xi in (0.0, 0.3, 2.0):
             order = rng.permutation(25)
             slow, centres = rdp_sweep(z, mu, pr, xi, 2 * xi, order)
@@ -323,7 +335,8 @@ def test_exact_kernel_takes_the_best_move(divergence):
     rng = np.random.default_rng(7)
     for _ in range(15):
         pr = problem(rng, n=15, m=30, divergence=divergence)
-        z, mu = np.zeros(15, np.int64), pr.X.mean(0, keepdims=True)
+        z = np.zeros(15, np.int64)
+        mu = pr.X.mean(0, keepdims=True)
         for i in rng.permutation(15):
             want = min(
                 J(np.where(np.arange(15) == i, k, z), pr, (0.5, 0.8))
@@ -334,12 +347,35 @@ def test_exact_kernel_takes_the_best_move(divergence):
             np.testing.assert_allclose(J(z, pr, (0.5, 0.8)), want, atol=1e-9)
 
 
+@pytest.mark.parametrize("divergence", ["euclidean", "kl", "itakura-saito"])
+def test_exact_kernel_keeps_its_sums_during_a_sweep(divergence):
+    "A whole sweep against one that recomputes every price from the members."
+    rng = np.random.default_rng(11)
+    moved = 0
+    for _ in range(10):
+        pr = problem(rng, n=20, m=30, divergence=divergence)
+        order = rng.permutation(20)
+        z, mu, _ = cluster_means(pr.X, rng.integers(0, 4, 20))
+        fast, _, _ = _fast_exact_sweep(z, mu, pr, 0.3, 0.4, order)
+        slow = z.copy()
+        for i in order:
+            price = exact_prices(i, slow, slow.max() + 2, pr, 0.3, 0.4)
+            if price.min() < price[slow[i]] - 1e-12:
+                slow[i] = price.argmin()
+        assert same_partition(fast, slow)
+        moved += (slow != z).sum()
+    assert moved > 50
+
+
 def test_compiled_kernels_equal_their_python_twins():
     rng = np.random.default_rng(8)
     pr = problem(rng, n=12, m=20, divergence="kl")
     L = pr.links
-    room, gain, S = np.zeros(20), (L.f - L.s)[L.edge], pr.X.sum(0)
-    sq, mu = (pr.X**2).sum(1), pr.X.mean(0)
+    room = np.zeros(20)
+    gain = (L.f - L.s)[L.edge]
+    S = pr.X.sum(0)
+    sq = (pr.X**2).sum(1)
+    mu = pr.X.mean(0)
     start = lambda: (
         np.arange(12),
         0,
@@ -376,7 +412,8 @@ def test_compiled_kernels_equal_their_python_twins():
         1,
     )
     for kernel, args in ((_hartigan_sweep, euclid), (_exact_sweep, counts)):
-        a, b = args(), args()
+        a = args()
+        b = args()
         assert kernel(*a) == kernel.py_func(*b)
         np.testing.assert_array_equal(a[4], b[4])
         assert a[4].max() > 0
@@ -584,7 +621,9 @@ def test_link_score_prefers_the_truth_and_folds_partition_the_links():
 
 def flip_cost_brute(k, s, pr):
     "The cheaper of two moves that turn together into apart, or apart into together."
-    L, z, costs = pr.links, s.z, []
+    L = pr.links
+    z = s.z
+    costs = []
     for i, j in ((L.a[k], L.b[k]), (L.b[k], L.a[k])):
         p = prices(i, z, s.mu, pr, s.xi1, s.xi2)
         goal = p[z[j]]
@@ -605,7 +644,7 @@ def test_flip_costs_agree_with_price_lists(divergence):
 
 
 def test_odds_are_those_of_the_model_at_a_finite_temperature():
-    "With K fixed, (19) gives the chance of each cluster of one end; the limit is not taken."
+    "(19) gives the chance of each cluster for one end, before the limit is taken."
     rng = np.random.default_rng(0)
     far = np.array([[0.0, 0.0], [4.0, 0.0]])[np.repeat([0, 1], 40)]
     pr = rdp_problem(rng.normal(size=(80, 2)) + far, make_links(80, [0], [79], [1]), 1e6)
@@ -720,7 +759,8 @@ def test_seed_is_a_local_optimum_with_exactly_k_clusters():
     z, mu, ceiling = rdp_seed(pr, 6, rng)
     assert len(mu) == 6 == z.max() + 1
     np.testing.assert_allclose(mu, [pr.X[z == k].mean(0) for k in range(6)])
-    free, base = pr._replace(lam=0.0), J(z, pr._replace(lam=0.0), (0.0, 0.0))
+    free = pr._replace(lam=0.0)
+    base = J(z, pr._replace(lam=0.0), (0.0, 0.0))
     for i in range(80):
         assert all(
             J(np.where(np.arange(80) == i, k, z), free, (0.0, 0.0)) >= base - 1e-9
@@ -763,7 +803,10 @@ def test_whitening_is_the_mahalanobis_distance():
 def printed_algorithm(X, pairs, value, lam, rng, xi=0.001, rate=2.0, patience=20):
     "Algorithm 1 with dictionaries of points instead of arrays; nothing of the package."
     where = dict.fromkeys(range(len(X)), 0)
-    centre, fresh, quiet, sweeps = {0: X.mean(0)}, 1, 0, 0
+    centre = {0: X.mean(0)}
+    fresh = 1
+    quiet = 0
+    sweeps = 0
     friends = {i: [] for i in where}
     for (i, j), v in zip(pairs, value):
         friends[i].append((j, v))
@@ -783,7 +826,8 @@ def printed_algorithm(X, pairs, value, lam, rng, xi=0.001, rate=2.0, patience=20
         quiet = quiet + 1 if where == old else 0
         members = {k: [i for i in where if where[i] == k] for k in centre}
         centre = {k: X[rows].mean(0) for k, rows in members.items() if rows}
-        xi, sweeps = xi * rate, sweeps + 1
+        xi = xi * rate
+        sweeps = sweeps + 1
     return np.array([where[i] for i in range(len(X))]), xi / rate, sweeps
 
 
@@ -928,3 +972,66 @@ def test_chapters_do_not_import_each_other():
 
     code = "import csc_nb.rdpmeans, sys; sys.exit('csc_nb.tvclust' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=120).returncode == 0
+
+
+# ---- parts that only the estimator used to exercise
+
+
+def test_farthest_first_is_the_kth_distance():
+    points = np.array([[0.0], [1.0], [5.0], [20.0]])  # mean 6.5
+    lam, taken = farthest_first(points, 1)
+    assert taken == [3] and lam == pytest.approx(13.5**2)
+    lam, taken = farthest_first(points, 2)
+    assert taken == [3, 0] and lam == pytest.approx(6.5**2)
+    lam, taken = farthest_first(points, 3)
+    assert taken == [3, 0, 2] and lam == pytest.approx(1.5**2)
+
+
+@pytest.mark.parametrize("divergence", ["euclidean", "kl"])
+def test_merges_pay_and_save_what_the_objective_says(divergence):
+    "After merging, no pair is left whose merge would lower J; and J is what is left."
+    rng = np.random.default_rng(5)
+    merged_somewhere = 0
+    for _ in range(10):
+        pr = problem(rng, n=24, m=40, divergence=divergence)
+        xi = (0.4, 0.3)
+        z, mu, size = cluster_means(pr.X, rng.integers(0, 8, 24))
+        before = J(z, pr, xi)
+        z, mu, size, merges = merge_clusters(z, mu, size, pr, *xi)
+        after = J(z, pr, xi)
+        assert after < before or merges == 0
+        merged_somewhere += merges
+        for a in range(len(mu)):
+            for b in range(a):
+                assert J(np.where(z == a, b, z), pr, xi) >= after - 1e-9
+        for k in range(len(mu)):
+            np.testing.assert_allclose(mu[k], pr.X[z == k].mean(0))
+    assert merged_somewhere > 5
+
+
+def test_held_out_answers_are_not_seen(monkeypatch):
+    from csc_nb import rdpmeans
+
+    c = answers(90)
+    pr = rdp_problem(X - X.mean(0), make_links(len(X), c.a, c.b, c.value), 20.0)
+    trained = []
+    tested = []
+    path = rdpmeans.rdp_path
+    score = rdpmeans.link_score
+
+    def watch_path(prob, *args, **kw):
+        trained.append(set(zip(prob.links.a, prob.links.b)))
+        return path(prob, *args, **kw)
+
+    def watch_score(z, links):
+        tested.append(set(zip(links.a, links.b)))
+        return score(z, links)
+
+    monkeypatch.setattr(rdpmeans, "rdp_path", watch_path)
+    monkeypatch.setattr(rdpmeans, "link_score", watch_score)
+    rdpmeans.choose_xi(pr, np.array([0.1, 1.0]), np.random.default_rng(0))
+    everything = set(zip(pr.links.a, pr.links.b))
+    assert len(trained) == 3
+    for seen, hidden in zip(trained, tested[::2]):
+        assert not seen & hidden and seen | hidden == everything
+    assert set.union(*tested) == everything

@@ -1,4 +1,4 @@
-"""TVClust: samplers against enumeration, the bound against the evidence, invariances, and the estimator's contract."""
+"""TVClust: samplers against enumeration, the bound against the evidence, the estimator."""
 
 import tracemalloc
 from itertools import product
@@ -121,7 +121,7 @@ def test_gibbs_agrees_with_enumeration(name, explicit):
 
 
 def test_printed_new_cluster_factor_is_wrong():
-    "The same judge must reject the factor as printed: it is the stationary law of another chain."
+    "The same judge must reject the factor as printed: another chain, another law."
     m = CASES["known variance"]
     C, _ = exact(m)
     p, q = 0.9, 0.8
@@ -158,7 +158,7 @@ def test_printed_new_cluster_factor_is_wrong():
 @pytest.mark.parametrize("explicit", [False, True])
 @pytest.mark.parametrize("family", [KV, NW, DM])
 def test_geweke_joint_distribution(family, explicit):
-    "Draws of (z, p, q, X, E) from the prior, and from the sampler with data redrawn each time, have the same moments."
+    "Prior draws of (z, p, q, X, E), and the sampler with data redrawn: the same moments."
     n, alpha = 5, 1.0
     noise = Noise(Rate(None, 4.0, 2.0), Rate(None, 3.0, 2.0))
     a, b = np.array([(i, j) for i in range(n) for j in range(i)]).T
@@ -201,9 +201,12 @@ def test_geweke_joint_distribution(family, explicit):
             q * q,
         ]
 
-    first, second = [], []
+    first = []
+    second = []
     for _ in range(6000):
-        z, p, q = polya_urn(n, alpha, rng), rng.beta(4, 2), rng.beta(3, 2)
+        z = polya_urn(n, alpha, rng)
+        p = rng.beta(4, 2)
+        q = rng.beta(3, 2)
         first.append(g(z, p, q, *data(z, p, q)))
     X, L = data(z, p, q)
     s = tv.GibbsState(z, p, q, 1, 0.0)
@@ -212,7 +215,8 @@ def test_geweke_joint_distribution(family, explicit):
         s = gibbs_step(s, model, rng, explicit)
         X, L = data(s.z, s.p, s.q)
         second.append(g(s.z, s.p, s.q, X, L))
-    first, second = np.array(first), np.array(second)
+    first = np.array(first)
+    second = np.array(second)
     batch = second.reshape(50, 400, -1).mean(1)
     score = (first.mean(0) - second.mean(0)) / np.sqrt(
         first.var(0) / len(first) + batch.var(0, ddof=1) / 50
@@ -238,10 +242,14 @@ def test_kernel_statistics_do_not_drift():
 
 def test_kernel_is_permutation_equivariant():
     model, rng = problem(1)
-    X, links, n = model.X, model.links, len(model.X)
+    X = model.X
+    links = model.links
+    n = len(model.X)
     perm = rng.permutation(n)
     inv = np.argsort(perm)
-    z0, order, u = rng.integers(3, size=n), rng.permutation(n), rng.random(n)
+    z0 = rng.integers(3, size=n)
+    order = rng.permutation(n)
+    u = rng.random(n)
 
     def sweep(X, links, z, order, u):
         z = z + 1
@@ -275,7 +283,8 @@ def test_kernel_is_permutation_equivariant():
 def test_sampler_makes_room_for_many_clusters():
     X = np.arange(60.0)[:, None] * 100
     family = KnownVariance(np.zeros(1), 1e-10, 0.01)
-    model, rng = tv_model(X, family, make_links(60)), np.random.default_rng(0)
+    model = tv_model(X, family, make_links(60))
+    rng = np.random.default_rng(0)
     s = gibbs_init(model, rng)
     assert s.K == 60 and gibbs_step(s, model, rng).K == 60
     assert gibbs_step(s, model, rng, explicit=True).K == 60
@@ -392,12 +401,55 @@ def test_bound_is_permutation_invariant():
         links=make_links(30, inv[L.a], inv[L.b], np.where(L.f > 0, 1, -1), L.f + L.s),
     )
     assert vb_state(R, m).elbo == pytest.approx(vb_state(R[perm], m2).elbo, abs=1e-9)
-    free, free2 = m._replace(links=make_links(30)), m2._replace(links=make_links(30))
+    free = m._replace(links=make_links(30))
+    free2 = m2._replace(links=make_links(30))
     np.testing.assert_allclose(
         vb_step(vb_state(R.copy(), free), free).R[perm],
         vb_step(vb_state(R[perm].copy(), free2), free2).R,
         atol=1e-10,
     )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_merge_gains_are_differences_of_the_bound(seed):
+    "The closed form of a merge, with the entropy added, against the bound of the result."
+    m, rng = problem(seed)
+    s = vb_state(rng.dirichlet(np.ones(4), 30), m)
+    k, l, gain = tv._merge_upper(s, m)
+    for t in range(len(k)):
+        R = np.delete(s.R, l[t], 1)
+        R[:, k[t]] = s.R[:, k[t]] + s.R[:, l[t]]
+        R = R[:, np.argsort(-R.sum(0), kind="stable")]
+        lost = (R * np.log(R)).sum() - (s.R * np.log(s.R)).sum()
+        assert gain[t] - lost == pytest.approx(vb_state(R, m).elbo - s.elbo, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_row_is_at_its_optimum_after_its_update(seed):
+    "With the other factors fixed, no other distribution of the row has a higher bound."
+    m, rng = problem(seed, n=12, m=30)
+    R = rng.dirichlet(np.ones(3), 12)
+    s = vb_state(R.copy(), m)
+    last = np.array([int(m.links.a[0])])
+    for _ in tv._local(R, last, s.tau, s.N, s.counts, m):
+        pass
+    eta, c = m.family.expect(s.tau, s.N)
+    lp, l1p, lq, l1q = m.noise.expect(s.counts)
+    log_pi = stick_logs(s.N, m.alpha, False)[0]
+
+    def part(r):
+        "What depends on the row, written out over its answers."
+        i = last[0]
+        total = r @ (m.family.T(m.X[i : i + 1])[0] @ eta.T + c + log_pi) - r @ np.log(r)
+        for a, b, f, w in zip(m.links.a, m.links.b, m.links.f, m.links.s):
+            if i in (a, b):
+                H = r @ R[b if a == i else a]
+                total += f * (H * lp + (1 - H) * l1q) + w * (H * l1p + (1 - H) * lq)
+        return total
+
+    best = part(R[last[0]])
+    for other in rng.dirichlet(np.ones(3), 200):
+        assert part(other) <= best + 1e-9
 
 
 def test_merge_joins_halves_of_a_cluster_only():
@@ -564,9 +616,10 @@ def test_scikit_learn_checks(kw):
     check_estimator(TVClust(random_state=0, **kw))
 
 
-# ---------------------------------------------------------------- checks moved here from the page
+# ---- checks moved here from the page
 def test_evidence_of_answers_is_an_integral_over_the_rates():
-    c, g = np.array([5.0, 1.0, 7.0, 2.0]), (np.arange(2000) + 0.5) / 2000
+    c = np.array([5.0, 1.0, 7.0, 2.0])
+    g = (np.arange(2000) + 0.5) / 2000
 
     def f(right, wrong):
         return np.mean(g**right * (1 - g) ** wrong * stats.beta(4, 1).pdf(g))
@@ -607,7 +660,7 @@ def test_kernel_weights_are_those_of_the_formula(family):
         )
 
 
-# ---------------------------------------------------------------- stochastic variational updates
+# ---- stochastic variational updates
 def start(seed, family="normal", **kw):
     m, rng = problem(seed, family, **kw)
     R = rng.dirichlet(np.ones(5), len(m.X))
@@ -618,15 +671,17 @@ def start(seed, family="normal", **kw):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_stochastic_step_of_length_one_on_all_rows_is_the_batch_update(family, seed):
     m, s = start(seed, family)
-    one, full = svb_step(s(), m, np.arange(len(m.X)), 1.0), vb_step(s(), m)
+    one = svb_step(s(), m, np.arange(len(m.X)), 1.0)
+    full = vb_step(s(), m)
     for a, b in zip(one, full):
         np.testing.assert_allclose(a, b, atol=1e-8)
 
 
 def test_stochastic_estimates_are_right_on_average():
-    "Statistics of batches that cover the rows once average to those of all rows, at fixed responsibilities."
+    "Statistics of batches, scaled up, are those of all rows on average."
     m, s = start(0, n=40, m=60)
-    rng, steps = np.random.default_rng(0), []
+    rng = np.random.default_rng(0)
+    steps = []
     for _ in range(300):
         batch = np.sort(rng.permutation(40)[:10])
         t = svb_step(s(), m, batch, 1.0)
@@ -672,7 +727,7 @@ def test_stochastic_bound_rises_and_ends_near_the_batch_optimum():
     assert len(path) == 101 and np.mean(path[-20:]) > path[0]
 
 
-# ---------------------------------------------------------------- rates above a half
+# ---- rates above a half
 
 
 @pytest.mark.parametrize(
@@ -693,7 +748,8 @@ def test_cut_rates_against_mpmath_free_quadrature(right, wrong):
 
 
 def test_expectations_of_a_cut_rate_are_the_slopes_of_its_evidence():
-    rate, e = Rate(floor=0.5), 1e-4
+    rate = Rate(floor=0.5)
+    e = 1e-4
     for right, wrong in ((2.0, 5.0), (30.0, 4.0), (0.3, 80.0)):
         slope = [
             rate.log_evidence(right + e, wrong) - rate.log_evidence(right - e, wrong),
@@ -706,7 +762,8 @@ def test_expectations_of_a_cut_rate_are_the_slopes_of_its_evidence():
 
 @pytest.mark.parametrize("right, wrong", [(2, 3), (0, 40), (1, 4000)])
 def test_draws_of_a_cut_rate(right, wrong):
-    rate, rng = Rate(floor=0.5), np.random.default_rng(0)
+    rate = Rate(floor=0.5)
+    rng = np.random.default_rng(0)
     x = np.array([rate.sample(right, wrong, rng)[0] for _ in range(3000)])
     assert x.min() >= 0.5
     error = abs(x.mean() - rate.mean(right, wrong))
@@ -714,7 +771,8 @@ def test_draws_of_a_cut_rate(right, wrong):
 
 
 def test_without_a_floor_nothing_changes():
-    plain, tiny = Rate(), Rate(floor=1e-9)
+    plain = Rate()
+    tiny = Rate(floor=1e-9)
     for right, wrong in ((2.0, 5.0), (30.0, 4.0)):
         np.testing.assert_allclose(
             tiny.log_evidence(right, wrong), plain.log_evidence(right, wrong), atol=1e-9
@@ -732,8 +790,9 @@ def overlapping(n=120, seed=0):
 @pytest.mark.parametrize("inference", ["variational", "gibbs"])
 @pytest.mark.parametrize("seed", range(3))
 def test_unanimous_answers_are_not_split(inference, seed):
-    "Everybody says 'same' about every pair: nobody may conclude that the answers are noise."
-    X, rng = overlapping(seed=seed), np.random.default_rng(seed)
+    "Everybody says 'same' about every pair: the answers must not be taken for noise."
+    X = overlapping(seed=seed)
+    rng = np.random.default_rng(seed)
     a = rng.integers(120, size=400)
     b = (a + rng.integers(1, 120, size=400)) % 120
     c = Constraints(a, b, np.ones(400), n_samples=120)
@@ -757,7 +816,7 @@ def test_p_and_q_never_add_up_to_less_than_one(inference):
     assert free.p_ + free.q_ < 1
 
 
-# ---------------------------------------------------------------- other faults
+# ---- other faults
 
 
 @pytest.mark.parametrize("inference", ["variational", "gibbs"])
@@ -823,7 +882,7 @@ def test_a_start_trusts_the_answers_before_it_learns_how_far():
     np.testing.assert_array_equal(default, trusting)
 
 
-# ---------------------------------------------------------------- the paper's own sampler
+# ---- the paper's own sampler
 
 
 def listing(X, m0, kappa0, sigma2, pairs, value, alpha, p, q, rng, z):
@@ -839,15 +898,18 @@ def listing(X, m0, kappa0, sigma2, pairs, value, alpha, p, q, rng, z):
         return np.exp(-((x - mu) ** 2).sum() / (2 * variance)) / variance ** (d / 2)
 
     theta = {k: posterior(np.flatnonzero(z == k)) for k in range(z.max() + 1)}
-    order, u = rng.permutation(n), rng.random(n)
+    order = rng.permutation(n)
+    u = rng.random(n)
     for i in order:
         z[i] = -1
-        names, weights = [], []
+        names = []
+        weights = []
         for k, mu in theta.items():
             if (z == k).any():
                 ends = [(j, v) for (a, j), v in zip(pairs, value) if a == i and z[j] == k]
                 ends += [(a, v) for (a, j), v in zip(pairs, value) if j == i and z[a] == k]
-                f, s = sum(v > 0 for _, v in ends), sum(v < 0 for _, v in ends)
+                f = sum(v > 0 for _, v in ends)
+                s = sum(v < 0 for _, v in ends)
                 links = (p / (1 - q)) ** f * ((1 - p) / q) ** s
                 names.append(k)
                 weights.append((z == k).sum() * density(X[i], mu, sigma2) * links)
@@ -870,7 +932,8 @@ def test_as_published_is_the_printed_sampler(seed):
     )
     est.fit(X, constraints=c)
     rng = np.random.default_rng(np.random.RandomState(seed).randint(2**31 - 1))
-    z, pairs = np.full(40, -1), np.c_[c.a, c.b].tolist()
+    z = np.full(40, -1)
+    pairs = np.c_[c.a, c.b].tolist()
     for sweep in range(11):
         args = X.mean(0), 0.1, 1.0, pairs, c.value, 1.0, 0.9, 0.8
         z = listing(X, *args, rng, z)
@@ -902,7 +965,7 @@ def test_drawn_parameters_have_the_posterior_mean(family):
         assert (abs(got.mean(0) - want) < 5 * se + 1e-12).all()
 
 
-# ---------------------------------------------------------------- names
+# ---- names
 
 
 def test_old_names_of_parameters():
