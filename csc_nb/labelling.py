@@ -28,7 +28,7 @@ from csc_nb.oracles import (
 )
 
 # %% auto #0
-__all__ = ['IMAGE_ENDS', 'KINDS', 'column_kind', 'open_image', 'feature_matrix', 'Items', 'ListState', 'FixedQuestions',
+__all__ = ['IMAGE_ENDS', 'KINDS', 'ADVICE', 'column_kind', 'open_image', 'feature_matrix', 'Items', 'ListState', 'FixedQuestions',
            'nearest_groups', 'random_questions', 'pair_facts', 'links_of', 'fit_answers', 'Turn', 'Conflict', 'Status',
            'Advice', 'open_journal', 'n_contradictions', 'distance_rank', 'opposite', 'likely_culprits',
            'with_n_clusters', 'broken_facts', 'rough_edges', 'move_named_rows', 'seeded_groups', 'fewest_groups',
@@ -582,7 +582,21 @@ class Advice(NamedTuple):
     "Is it worth going on?"
 
     stop: bool
-    text: str
+    code: str  # which sentence
+    value: object = ""  # what goes into it
+    text: str = ""  # the sentence in English
+
+
+ADVICE = {
+    "done": "There is no question left. You are done.",
+    "settle first": "{} contradiction(s) to settle first.",
+    "go on bits": "Go on: the next answer promises {} bits.",
+    "may stop bits": "You may stop now: the next answer promises only {} bits.",
+    "go on early": "Go on: advice comes after {} answers.",
+    "go on": "Go on: the last {} answers still changed the clusters.",
+    "go on check": "Go on: the learner is checking earlier answers.",
+    "may stop": "You may stop now: the last {} answers hardly changed the clusters.",
+}
 
 # %% ../nbs/30_labelling.ipynb #0d4afb0b
 def open_journal(path, annotator="", wait=0.0, take_over=False):
@@ -1186,36 +1200,34 @@ class Session:
 
     def advice(self, patience=10) -> Advice:
         "Is it worth going on?"
+        code, value = self._advice(patience)
+        text = ADVICE[code].format(value)
+        return Advice(code in ("done", "may stop", "may stop bits"), code, value, text)
+
+    def _advice(self, patience):
+        "Which sentence, and what goes into it."
         from csc_nb.metrics import ari
 
         if self.turn is None:
-            return Advice(True, "There is no question left. You are done.")
+            return "done", ""
         open_ = sum(not c.kept for c in self.conflicts())
         if open_:
-            many = "s" if open_ > 1 else ""
-            return Advice(False, f"{open_} contradiction{many} to settle first.")
+            return "settle first", open_
         if hasattr(self.learner, "advice") and self.said:
             a = self.learner.advice()
-            bits = f"{a['expected_bits']:.2f} bits"
-            if a["stop"]:
-                return Advice(
-                    True, f"You may stop now: the next answer promises only {bits}."
-                )
-            return Advice(False, f"Go on: the next answer promises {bits}.")
+            code = "may stop bits" if a["stop"] else "go on bits"
+            return code, f"{a['expected_bits']:.2f}"
         now = max(self._seen, default=0)
         old = self._seen.get(now - patience)
         if old is None:
-            return Advice(False, f"Go on: advice comes after {patience} answers.")
-        moved = 1 - ari(old, self._seen[now])
+            return "go on early", patience
+        if 1 - ari(old, self._seen[now]) >= 0.01:
+            return "go on", patience
         wanted = getattr(self.learner, "confidence", 0.0)
         wanted = wanted if isinstance(wanted, float) else 0.0
-        if moved >= 0.01:
-            text = f"Go on: the last {patience} answers still changed the clusters."
-            return Advice(False, text)
         if getattr(self.learner, "confidence_", 1.0) < wanted:
-            return Advice(False, "Go on: the learner is checking earlier answers.")
-        text = f"You may stop now: the last {patience} answers hardly changed the clusters."
-        return Advice(True, text)
+            return "go on check", ""
+        return "may stop", patience
 
     def _support(self, labels):
         "For each row: how many answers the clusters keep, and how many they break."
