@@ -20,7 +20,12 @@ SETS = "newthyroid column_3C pendigits389 blobs3 blobs10 satimage letters_ijlt m
 BLOBS = dict(
     blobs3=(180, 4, 3, 2.6, 3), blobs10=(1000, 12, 10, 3.2, 1)
 )  # rows, columns, clusters, spread, seed
-RULES = [("largest", "centre"), ("doubt", "centre"), ("largest", "kept"), ("doubt", "kept")]
+RULES = [
+    ("largest", "central"),
+    ("doubt", "central"),
+    ("largest", "kept"),
+    ("doubt", "kept"),
+]
 AT = (25, 50, 75, 100)
 
 
@@ -63,13 +68,15 @@ if __name__ == "__main__":
     for name in SETS:
         X, y = data(name)
         for noise in (0.0, 0.05, 0.1):
-            for split_by, speaker in RULES:
+            for split_by, representative in RULES:
                 curves, sis, checks, hit = [], [], [], np.zeros(3, int)
                 for s in a.seeds:
-                    rules = dict(split_by=split_by, speaker=speaker, random_state=s)
+                    rules = dict(
+                        split_by=split_by, representative=representative, random_state=s
+                    )
                     est = NCOBRAS(noise, **rules) if noise else COBRAS(**rules)
                     curves.append(curve(est, X, y, noise, s))
-                    sis.append(len(est._sis))
+                    sis.append(len(est.super_instances_))
                     checks.append(len(getattr(est, "redundant_", ())))
                     if noise:
                         hit += detection(est, y)[0]
@@ -79,7 +86,7 @@ if __name__ == "__main__":
                         noise=noise,
                         method="NCOBRAS" if noise else "COBRAS",
                         split_by=split_by,
-                        speaker=speaker,
+                        representative=representative,
                         seeds=len(a.seeds),
                         **{f"ari{t}": round(v, 4) for t, v in zip(AT, np.mean(curves, 0))},
                         super_instances=np.mean(sis),

@@ -59,26 +59,22 @@ def make(method, nu, train, k, seed):
         return NCOBRAS(nu or 0.05, 0.7, train_indices=train, random_state=seed)
     if method == "COBRAS doubt":
         return COBRAS(
-            split_by="doubt", speaker="kept", train_indices=train, random_state=seed
+            split_by="doubt", representative="kept", train_indices=train, random_state=seed
         )
     if method == "NCOBRAS largest":
         return NCOBRAS(
             nu or 0.05,
             split_by="largest",
-            speaker="centre",
+            representative="central",
             train_indices=train,
             random_state=seed,
         )
-    if method == "printed":
-        return NCOBRAS(
-            nu or 0.05,
-            choice="printed",
-            prior="uniform",
-            split_by="largest",
-            speaker="centre",
-            train_indices=train,
-            random_state=seed,
+    if method == "published":
+        return NCOBRAS.as_published(
+            noise=nu or 0.05, train_indices=train, random_state=seed
         )
+    if method == "COBRAS published":
+        return COBRAS.as_published(train_indices=train, random_state=seed)
     if method == "estimate":
         return NCOBRAS("estimate", train_indices=train, random_state=seed)
     from csc_nb.baselines import COSC, MPCKMeans
@@ -89,12 +85,10 @@ def make(method, nu, train, k, seed):
 
 
 def detection(est, y):
-    "Over all verified sets: lies found, false alarms, lies missed; and (stated, right) per range of the confidence."
-    said, hit, bins = (
-        dict((q.key, a) for q, a in est.answers_),
-        np.zeros(3, int),
-        np.zeros((len(EDGES) - 1, 3)),
-    )
+    "Lies found, false alarms, lies missed over all checks; (stated, right) per confidence."
+    said = {q.key: a for q, a in est.answers_}
+    hit = np.zeros(3, int)
+    bins = np.zeros((len(EDGES) - 1, 3))
     for conf, belief in est.verified_:
         K = [k for k in belief if belief[k]]
         b = np.array([belief[k] for k in K])

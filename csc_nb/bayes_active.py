@@ -7,17 +7,21 @@ __all__ = ['SAME', 'DIFFERENT', 'RS', 'RT', 'ST', 'NONE', 'EMPTY', 'TRIPLE_ANSWE
            'Forest', 'grow_forest', 'sum_product', 'agreement_within', 'binary_entropy', 'pair_scores', 'best_pair',
            'Cloud', 'cloud_value', 'node_probs', 'within_scores', 'systematic', 'ess_step', 'log_joint', 'map_estimate',
            'max_product', 'triple_probs', 'entropy', 'triple_scores', 'batch_info', 'greedy_batch', 'Posterior',
-           'BayesianActiveClustering']
+           'BayesState', 'BayesianActiveClustering']
 
 # %% ../nbs/15_bayes_active.ipynb #811cb5c0
+import copy
 import math
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
+from numbers import Integral, Real
 from typing import NamedTuple
 import numpy as np
 from numba import njit
 from scipy.special import logsumexp
 from sklearn.cluster import KMeans
-from .oracles import ActiveLearner, Pair, Triple
+from sklearn.utils._param_validation import Interval, StrOptions
+from .oracles import SAVE, ActiveLearner, LearnerState, Pair, Triple
 from .softmax import SoftmaxPredictor, fit_softmax, maximise, mean_entropy, probs
 
 # %% ../nbs/15_bayes_active.ipynb #b59a9640
@@ -842,386 +846,496 @@ def greedy_batch(
     return out
 
 # %% ../nbs/15_bayes_active.ipynb #49206258
+#| code-fold: true
+#| code-summary: "Posterior: particles and answers at one moment"
 class Posterior:
-    "Particles and answers at one moment; the MAP and its labels are found when first asked for."
+    "Particles and answers at one moment; the MAP and its labels are found when asked for."
 
-    def __init__(self, A, answers, cloud, K, seed):
-        self.A, self.answers, self.cloud, self.K, self.seed, self.found = (
-            A,
-            answers,
-            cloud,
-            K,
-            seed,
-            {},
-        )
+    def __init__(
+        self,
+        A,  # `(n, D)` rows
+        answers,  # list of (rows, code)
+        cloud,  # `Cloud`
+        K,  # clusters
+        seed,  # of the k-means before the first answer
+        kmeans=True,  # start from k-means when there is no answer?
+    ):
+        self.A = A
+        self.answers = answers
+        self.cloud = cloud
+        self.K = K
+        self.seed = seed
+        self.kmeans = kmeans
+        self._found = None
 
     def solve(self):
         "Weights `(D, K)` with the clusters in use first, and labels of all rows."
-        if not self.found:
-            W = map_estimate(self.cloud)[0] if self.answers else self._no_answers()
+        if self._found is None:
+            guess = self.kmeans and not self.answers
+            W = self._no_answers() if guess else map_estimate(self.cloud)[0]
             z = (self.A @ W).argmax(1)
             f = self.cloud.forest
             if self.answers:
-                z[f.nodes] = max_product(probs(self.A[f.nodes] @ W)[1], f, self.cloud.eps)
+                P = probs(self.A[f.nodes] @ W)[1]
+                z[f.nodes] = max_product(P, f, self.cloud.eps)
             used, z = np.unique(z, return_inverse=True)
             order = np.r_[used, np.setdiff1d(np.arange(self.K), used)]
-            self.found.update(W=W[:, order], labels=z)
-        return self.found
+            self._found = W[:, order], z
+        return self._found
 
     def _no_answers(self):
         "Before the first answer the prior's peak is one lump: start from k-means."
         z = KMeans(self.K, n_init=5, random_state=self.seed).fit(self.A).labels_
         T = np.eye(self.K)[z]
-        lam = self.cloud.lam / 2 / len(z)
-        W = fit_softmax(
-            self.A, T, lam=min(lam, 1e-3), fit_intercept=False, max_iter=100
-        ).coef
+        lam = min(self.cloud.lam / 2 / len(z), 1e-3)
+        W = fit_softmax(self.A, T, lam=lam, fit_intercept=False, max_iter=100).coef
         return (W - W.mean(0)).T
 
-# %% ../nbs/15_bayes_active.ipynb #589f947d
-class _Choosing:
-    "How the next questions are found."
-
-    def _marginals(self, cloud, rows):
-        "P(y_i|Z, W_s) of candidate rows, `(n, S, K)`; answered rows take their answers into account."
-        Q = probs(self._A[rows] @ cloud.W)[1]
-        if len(cloud.forest.nodes):
-            q = sum_product(node_probs(cloud), cloud.forest, self.eps)[1]
-            place = np.searchsorted(rows, cloud.forest.nodes).clip(0, len(rows) - 1)
-            here = rows[place] == cloud.forest.nodes
+    def marginals(self, rows):
+        "P(y_i|Z, W_s) of rows, `(n, S, K)`; answered rows take their answers into account."
+        cloud, f = self.cloud, self.cloud.forest
+        Q = probs(self.A[rows] @ cloud.W)[1]
+        if len(f.nodes):
+            q = sum_product(node_probs(cloud), f, cloud.eps)[1]
+            place = np.searchsorted(rows, f.nodes).clip(0, len(rows) - 1)
+            here = rows[place] == f.nodes
             Q[:, place[here]] = q[:, here]
         return np.ascontiguousarray(Q.transpose(1, 0, 2))
 
-    def _candidates(self, cloud, rng):
-        "Rows that may be asked about now, and the tree of each."
-        n, size = len(self._A), self.pool_size
-        rows = (
-            np.arange(n)
-            if size is None or n <= size
-            else np.sort(rng.choice(n, size, replace=False))
-        )
-        tree = n + rows
-        of = dict(zip(cloud.forest.nodes.tolist(), cloud.forest.tree.tolist()))
-        return rows, np.array([of.get(i, t) for i, t in zip(rows.tolist(), tree.tolist())])
+    def p_wrong(self):
+        "Chance that each answer is wrong: what the sums say with it and without it."
+        cloud = self.cloud
+        logZ = sum_product(node_probs(cloud), cloud.forest, cloud.eps, False)[0]
+        out = np.zeros(len(self.answers))
+        for t, (rows, _) in enumerate(self.answers):
+            rest = grow_forest(self.answers[:t] + self.answers[t + 1 :])
+            P = probs(self.A[rest.nodes] @ cloud.W)[1]
+            without = sum_product(P, rest, cloud.eps, False)[0]
+            slip = cloud.eps if len(rows) == 2 else cloud.eps / 3
+            right = (1 - slip * np.exp(without - logZ)) / (1 - cloud.eps - slip)
+            out[t] = 1 - (1 - cloud.eps) * right.mean()
+        return out.clip(0, 1)
 
-    def _next(self, cloud, asked, rng):
+# %% ../nbs/15_bayes_active.ipynb #27b5467c
+#| code-fold: true
+#| code-summary: "BayesianActiveClustering: its state, choosing, learning, reading"
+@dataclass(kw_only=True)
+class BayesState(LearnerState):
+    "Rows as the model sees them, particles, answers and what is pending."
+
+    A: np.ndarray  # `(n, D)` scaled rows
+    mean: np.ndarray  # `(d,)` of the columns
+    sd: np.ndarray  # `(d,)` of the columns
+    bias: float  # value of the constant column
+    seed: int  # of the k-means before the first answer
+    cloud: Cloud  # particles
+    posterior: Posterior  # at the last question
+    answers: list = field(default_factory=list)  # (rows, code)
+    asked: set = field(default_factory=set)  # rows of every question
+    expected_bits: list = field(default_factory=list)  # promised by each question
+    batch: list = field(default_factory=list)  # questions chosen together
+    looked: int = 0  # pairs whose score was computed exactly for the last question
+
+    def copy(self):
+        "A copy that shares nothing which will change."
+        return replace(
+            self,
+            rng=copy.deepcopy(self.rng),
+            objective_history=list(self.objective_history),
+            answers=list(self.answers),
+            asked=set(self.asked),
+            expected_bits=list(self.expected_bits),
+        )
+
+
+class BayesianActiveClustering(SoftmaxPredictor, ActiveLearner):
+    """Asks the pair that tells most about a logistic cluster model (thesis, chapter 4).
+
+    Our departures: a constant column and a precision that depend on the number of columns
+    (`bias`, `lam`: the thesis' λ = 10 leaves all rows of iris undecided), at least 50 and at
+    most 300 particles, k-means shown before the first answer. `as_published()` has none.
+
+    >>> import numpy as np
+    >>> from csc_nb.oracles import NoisyOracle
+    >>> X, y = np.r_[np.zeros((9, 1)), np.ones((9, 1))], np.repeat([0, 1], 9)
+    >>> model = BayesianActiveClustering(2, random_state=0)
+    >>> model.fit(X, oracle=NoisyOracle(y), budget=3).n_clusters_
+    2
+    """
+
+    method_name = "bayes-active"
+    _published = {
+        "lam": 10.0,
+        "bias": 0.0,
+        "n_particles": "2dK",
+        "before_answers": "map",
+        "pool_size": None,
+        "prior_rows": None,
+    }
+    _parameter_constraints = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "criterion": [StrOptions({"info", "uncertain", "random"})],
+        "eps": [Interval(Real, 0, 0.5, closed="neither")],
+        "lam": [Interval(Real, 0, None, closed="neither"), None],
+        "tau": [Interval(Real, 0, None, closed="left")],
+        "bias": [Interval(Real, None, None, closed="neither"), None],
+        "n_particles": [
+            Interval(Integral, 1, None, closed="left"),
+            StrOptions({"2dK"}),
+            None,
+        ],
+        "n_moves": [Interval(Integral, 0, None, closed="left")],
+        "before_answers": [StrOptions({"kmeans", "map"})],
+        "questions": [StrOptions({"pairs", "triplets", "both"})],
+        "seconds": ["array-like"],
+        "cycles": ["boolean"],
+        "max_cut": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "stop_below": [Interval(Real, None, None, closed="neither")],
+        "pool_size": [Interval(Integral, 2, None, closed="left"), None],
+        "prior_rows": [Interval(Integral, 1, None, closed="left"), None],
+        "standardize": ["boolean"],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_clusters=2,  # number of clusters
+        *,
+        criterion="info",  # "info" (4.7), "uncertain" (4.6) or "random"
+        eps=0.05,  # chance of a wrong answer, strictly between 0 and 0.5 (there they say nothing)
+        lam=None,  # precision of the weights (4.3), above 0; None: d/4, a score varies by 2
+        tau=1.0,  # weight of the entropy in the prior, at least 0
+        bias=None,  # value of the constant column; None: √d/2; 0: none, as printed
+        n_particles=None,  # draws; "2dK": as printed; None: 2dK, at least 50, at most 300
+        n_moves=5,  # elliptical slice steps after each answer
+        before_answers="kmeans",  # labels before the first answer; "map": the prior's peak
+        questions="pairs",  # or "triplets", "both" (extension)
+        seconds=(2.1, 4.05),  # what a pair and a triple cost a person; their ratio matters
+        cycles=False,  # may answers close cycles (extension)?
+        max_cut=3,  # with cycles: at most so many rows summed out in a tree
+        batch_size=1,  # questions chosen together, at least 1
+        stop_below=0.0,  # finish when the best question promises fewer bits
+        pool_size=4000,  # rows considered for a question; None: all
+        prior_rows=5000,  # rows in the entropy of the prior; None: all
+        standardize=True,  # scale columns to unit variance first
+        random_state=None,  # seed
+    ):
+        self.n_clusters = n_clusters
+        self.criterion = criterion
+        self.eps = eps
+        self.lam = lam
+        self.tau = tau
+        self.bias = bias
+        self.n_particles = n_particles
+        self.n_moves = n_moves
+        self.before_answers = before_answers
+        self.questions = questions
+        self.seconds = seconds
+        self.cycles = cycles
+        self.max_cut = max_cut
+        self.batch_size = batch_size
+        self.stop_below = stop_below
+        self.pool_size = pool_size
+        self.prior_rows = prior_rows
+        self.standardize = standardize
+        self.random_state = random_state
+
+    # what can be read at any moment
+
+    @property
+    def coef_(self) -> np.ndarray:
+        "Weights of the features, `(K, d)`."
+        s = self.state_
+        return s.posterior.solve()[0][: len(s.sd)].T / s.sd
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        "Constants of the clusters, `(K,)`."
+        s = self.state_
+        W = s.posterior.solve()[0]
+        constant = s.bias * W[len(s.sd)] if s.bias else np.zeros(W.shape[1])
+        return constant - self.coef_ @ s.mean
+
+    @property
+    def lam_(self) -> float:
+        "Precision of the weights that was used."
+        return self.state_.cloud.lam
+
+    @property
+    def particles_(self) -> np.ndarray:
+        "Draws from the posterior, `(S, D, K)`, in scaled features."
+        return self.state_.posterior.cloud.W
+
+    @property
+    def expected_bits_(self) -> list:
+        "Information that each question promised, in bits; the last is the pending one."
+        return self.state_.expected_bits
+
+    @property
+    def batch_(self) -> list:
+        "Questions that were chosen together with the pending one."
+        return self.state_.batch
+
+    @property
+    def coclustering_(self) -> np.ndarray:
+        "Posterior chance that two rows share a cluster, `(n, n)`; for small n."
+        post = self.state_.posterior
+        cloud, f = post.cloud, post.cloud.forest
+        Q = post.marginals(np.arange(len(post.A)))
+        U = Q.reshape(len(Q), -1)
+        C = U @ U.T / Q.shape[1]
+        np.fill_diagonal(C, 1.0)
+        if len(f.nodes) and (f.kids[:, 1] < 0).all():
+            G = agreement_within(node_probs(cloud), f, cloud.eps).mean(0)
+            same = f.tree[:, None] == f.tree
+            here = np.ix_(f.nodes, f.nodes)
+            C[here] = np.where(same, G, C[here])
+        return C
+
+    @property
+    def suspicion_(self) -> np.ndarray:
+        "`(n_answers,)` chance that each answer of `answers_` is wrong; 0 for unsure ones."
+        post, left = self.state_.posterior, {}
+        for (rows, code), p in zip(post.answers, post.p_wrong()):
+            left.setdefault((rows, code), []).append(p)
+        out = np.zeros(self.n_queries_)
+        for t, (q, said) in enumerate(self.answers_):
+            found = left.get((q.items, _code(q, said)))
+            if found:
+                out[t] = found.pop(0)
+        return out
+
+    @property
+    def suspects_(self) -> np.ndarray:
+        "Positions in `answers_` of those with suspicion above ½, most suspect first."
+        chance = self.suspicion_
+        bad = np.flatnonzero(chance > 0.5)
+        return bad[np.argsort(-chance[bad], kind="stable")]
+
+    @property
+    def broken_(self) -> np.ndarray:
+        "Answered pairs which the labels break, as rows (a, b, answer)."
+        z = self.labels_
+        pairs = [(*q.items, a) for q, a in self.answers_ if q.kind == "pair" and a]
+        bad = [(i, j, a) for i, j, a in pairs if (z[i] == z[j]) != (a > 0)]
+        return np.array(bad, dtype=np.int64).reshape(-1, 3)
+
+    def advice(self, bits=0.05):
+        "Is asking on worth it? The information promised against a threshold."
+        left = self.expected_bits_[-1]
+        return {"expected_bits": left, "stop": bool(left < bits)}
+
+    # Algorithm 2
+
+    def _begin(self, X, rng):
+        "Checks, scaled rows, and particles drawn from the prior."
+        self._check_params()
+        K = self._check_n_clusters(len(X))
+        self._check_together()
+        n, d = X.shape
+        mean, sd = np.zeros(d), np.ones(d)
+        if self.standardize:
+            mean, sd = X.mean(0), X.std(0)
+            sd = np.where(sd > 1e-12 * np.abs(X).max(), sd, 1.0)
+        lam = d / 4 if self.lam is None else float(self.lam)
+        bias = math.sqrt(d) / 2 if self.bias is None else float(self.bias)
+        A = design((X - mean) / sd, bias)
+        P = A
+        S = self._count(d, K)
+        if self.prior_rows is not None and n > self.prior_rows:
+            P = A[np.sort(rng.choice(n, self.prior_rows, replace=False))]
+        W, _ = prior_draws(P, K, S, lam, self.tau, rng)
+        cloud = Cloud(W, P, A[:0], EMPTY, lam, self.tau, self.eps).with_scores()
+        seed = int(rng.integers(2**31))
+        post = Posterior(A, [], cloud, K, seed, self.before_answers == "kmeans")
+        return BayesState(
+            rng=rng,
+            A=A,
+            mean=mean,
+            sd=sd,
+            bias=bias,
+            seed=seed,
+            cloud=cloud,
+            posterior=post,
+        )
+
+    def _check_together(self):
+        "Parameters that exclude each other."
+        alone = self.cycles or self.criterion == "random" or self.batch_size > 1
+        if self.questions != "pairs" and alone:
+            raise ValueError(
+                "Triplet questions go with criterion='info' or 'uncertain', "
+                "cycles=False and batch_size=1."
+            )
+        if self.cycles and self.batch_size > 1:
+            raise ValueError(
+                f"batch_size={self.batch_size}: it must be 1 with cycles=True."
+            )
+        seconds = np.asarray(self.seconds, float)
+        if seconds.shape != (2,) or not (seconds > 0).all():
+            raise ValueError(
+                f"seconds={self.seconds!r}: what a pair and a triple cost, two numbers "
+                "above 0."
+            )
+
+    def _count(self, d, K):
+        "Number of particles."
+        if self.n_particles == "2dK":
+            return 2 * d * K
+        return self.n_particles or int(np.clip(2 * d * K, 50, 300))
+
+    def _cluster(self, X, state):
+        return state.posterior.solve()[1]
+
+    def _queries(self, X, state):
+        "Choose, ask, resample, move: Algorithm 2."
+        K, kmeans = self.n_clusters, self.before_answers == "kmeans"
+        while True:
+            yield SAVE
+            now = state.A, list(state.answers), state.cloud
+            state.posterior = Posterior(*now, K, state.seed, kmeans)
+            state.labels = None
+            batch = self._choose(state)
+            state.expected_bits.append(batch[0][1] if batch else 0.0)
+            if not batch or batch[0][1] < self.stop_below:
+                return
+            state.batch = [q for q, _ in batch]
+            news = []
+            for q, _ in batch:
+                said = yield q
+                state.asked.add(q.key if q.kind == "pair" else tuple(sorted(q.items)))
+                if said not in (0, "unsure"):
+                    news.append((q.items, _code(q, said)))
+            for item in news:
+                self._learn(state, item)
+            for _ in range(self.n_moves if news else 0):
+                state.cloud, _evaluations = ess_step(state.cloud, state.rng)
+            state.n_iter += 1
+
+    def _learn(self, state, item):
+        "Resample by the chance of the new answer, which is $e^{\\ell_t-\\ell_{t-1}}$."
+        state.answers.append(item)
+        forest = grow_forest(state.answers)
+        new = state.cloud._replace(B=state.A[forest.nodes], forest=forest).with_scores()
+        gain = new.value - state.cloud.value
+        evidence = float(logsumexp(gain) - math.log(len(gain)))
+        state.objective_history.append(state.objective_history[-1] + evidence)
+        keep = systematic(np.exp(gain - gain.max()), state.rng.random())
+        kept = {k: getattr(new, k)[keep] for k in ("W", "L", "N", "value")}
+        state.cloud = new._replace(**kept)
+
+    # choosing
+
+    def _choose(self, state):
         "Questions to ask now, with their expected information (bits); empty at the end."
-        rows, tree = self._candidates(cloud, rng)
+        rows, tree = self._candidates(state)
         if len(np.unique(tree)) < 2 and not self.cycles:
             return []
         if self.criterion == "random":
-            return self._random_pair(rows, tree, asked, rng)
-        Q = self._marginals(cloud, rows)
+            return self._random_pairs(state, rows, tree)
+        Q = state.posterior.marginals(rows)
         place = {int(r): t for t, r in enumerate(rows)}
-        known = [
-            sorted(place[i] for i in q)
-            for q in asked
-            if len(q) == 2 and q[0] in place and q[1] in place
-        ]
+        known = [q for q in state.asked if len(q) == 2 and q[0] in place and q[1] in place]
+        known = [sorted(place[i] for i in q) for q in known]
         skip = [i * len(rows) + j for i, j in known]
-        pair, score, self._looked = best_pair(
-            Q, tree, self.eps, self.criterion == "info", skip
-        )
-        best = [] if pair is None else [(Pair(*(int(rows[i]) for i in pair)), score)]
+        info = self.criterion == "info"
+        pair, score, state.looked = best_pair(Q, tree, self.eps, info, skip)
+        best = []
+        if pair is not None:
+            best = [(Pair(*(int(rows[i]) for i in pair)), score)]
         if self.cycles:
-            best = self._with_cycles(best, cloud, asked)
+            best = self._with_cycles(state, best)
         if best and self.batch_size > 1:
-            best = self._batch(best, Q, rows, tree, skip, rng)
+            best = self._batch(state, best, Q, rows, tree, skip)
         if self.questions != "pairs":
-            best = self._with_triples(best, Q, rows, tree, asked, rng)
+            best = self._with_triples(state, best, Q, rows, tree)
         return [(q, s / math.log(2)) for q, s in best]
 
-# %% ../nbs/15_bayes_active.ipynb #00f6a7dc
-class _MoreChoosing(_Choosing):
-    "Random pairs and batches."
+    def _candidates(self, state):
+        "Rows that may be asked about now, and the tree of each."
+        n, f = len(state.A), state.cloud.forest
+        rows = np.arange(n)
+        if self.pool_size is not None and n > self.pool_size:
+            rows = np.sort(state.rng.choice(n, self.pool_size, replace=False))
+        tree = n + np.arange(n)
+        tree[f.nodes] = f.tree
+        return rows, tree[rows]
 
-    def _random_pair(self, rows, tree, asked, rng, tries=10_000):
+    def _random_pairs(self, state, rows, tree, tries=10_000):
+        "Pairs at random, none twice and none in one tree."
         out, touched = [], set()
         for _ in range(tries):
-            i, j = np.sort(rng.choice(len(rows), 2, replace=False))
+            i, j = np.sort(state.rng.choice(len(rows), 2, replace=False))
             q = Pair(int(rows[i]), int(rows[j]))
-            if (
-                q.key in asked
-                or tree[i] == tree[j]
-                and not self.cycles
-                or {tree[i], tree[j]} & touched
-            ):
+            ends = {tree[i], tree[j]}
+            closes = len(ends) == 1 and not self.cycles
+            if q.key in state.asked or closes or ends & touched:
                 continue
             out.append((q, float("nan")))
-            touched |= {tree[i], tree[j]}
+            touched |= ends
             if len(out) == self.batch_size:
                 break
         return out
 
-    def _batch(self, best, Q, rows, tree, skip, rng, size=3000):
-        i, j = np.sort(rng.integers(len(rows), size=(2, size)), axis=0)
+    def _batch(self, state, best, Q, rows, tree, skip, size=3000):
+        "The best pair, and pairs that tell most beyond it."
+        i, j = np.sort(state.rng.integers(len(rows), size=(2, size)), axis=0)
         ok = (tree[i] != tree[j]) & ~np.isin(i * len(rows) + j, skip)
         place = {int(r): t for t, r in enumerate(rows)}
-        i, j = np.r_[place[best[0][0].a], i[ok]], np.r_[place[best[0][0].b], j[ok]]
+        first = best[0][0]
+        i, j = np.r_[place[first.a], i[ok]], np.r_[place[first.b], j[ok]]
         p = self.eps + (1 - 2 * self.eps) * np.einsum("isk,isk->is", Q[i], Q[j])
-        score = binary_entropy(p.mean(1)) - (
-            binary_entropy(p).mean(1) if self.criterion == "info" else 0
-        )
+        score = binary_entropy(p.mean(1))
+        if self.criterion == "info":
+            score = score - binary_entropy(p).mean(1)
         top = np.unique(np.r_[0, np.argsort(-score)[:500]])
-        return [
-            (Pair(int(rows[i[t]]), int(rows[j[t]])), float(score[t]))
-            for t in top[
-                greedy_batch(p[top], np.c_[tree[i], tree[j]][top], self.batch_size)
-            ]
-        ]
+        trees = np.c_[tree[i], tree[j]][top]
+        out = []
+        for t in top[greedy_batch(p[top], trees, self.batch_size)]:
+            out.append((Pair(int(rows[i[t]]), int(rows[j[t]])), float(score[t])))
+        return out
 
-# %% ../nbs/15_bayes_active.ipynb #a48a6e55
-class _Extensions(_MoreChoosing):
-    "Triples, and pairs that close cycles."
-
-    def _with_triples(self, best, Q, rows, tree, asked, rng, size=1500):
-        t = rng.integers(len(rows), size=(size, 3))
-        if (
-            best and best[0][0].kind == "pair"
-        ):  # half of them widen the best pair by a third row
+    def _with_triples(self, state, best, Q, rows, tree, size=1500):
+        "The best of some triples, if it beats the best pair per second."
+        t = state.rng.integers(len(rows), size=(size, 3))
+        if best and best[0][0].kind == "pair":  # half of them widen the best pair
             place = {int(r): k for k, r in enumerate(rows)}
             t[: size // 2, :2] = place[best[0][0].a], place[best[0][0].b]
         t = t[(np.diff(np.sort(tree[t], 1), axis=1) > 0).all(1)]
-        t = t[[tuple(sorted(rows[u].tolist())) not in asked for u in t]]
+        t = t[[tuple(sorted(rows[u].tolist())) not in state.asked for u in t]]
         if not len(t):
             return best if self.questions == "both" else []
         score = triple_scores(Q, t, self.eps)[self.criterion == "info"]
         u = int(score.argmax())
         mine = (Triple(*(int(rows[k]) for k in t[u])), float(score[u]))
-        if (
-            self.questions == "both"
-            and best
-            and best[0][1] / self.seconds[0] >= mine[1] / self.seconds[1]
-        ):
-            return best
+        if self.questions == "both" and best:
+            pair_rate = best[0][1] / self.seconds[0]
+            if pair_rate >= mine[1] / self.seconds[1]:
+                return best
         return [mine]
 
-    def _with_cycles(self, best, cloud, asked):
-        f = cloud.forest
+    def _with_cycles(self, state, best):
+        "A pair that closes a cycle, if it tells more than the best one that does not."
+        f = state.cloud.forest
         if not len(f.nodes):
             return best
-        score = within_scores(cloud)[self.criterion == "info"]
-        for i, j in sorted(combinations(range(len(f.nodes)), 2), key=lambda e: -score[e]):
+        score = within_scores(state.cloud)[self.criterion == "info"]
+        pairs = combinations(range(len(f.nodes)), 2)
+        for i, j in sorted(pairs, key=lambda e: -score[e]):
             if best and score[i, j] <= best[0][1]:
                 break
             q = Pair(int(f.nodes[i]), int(f.nodes[j]))
-            if f.tree[i] != f.tree[j] or q.key in asked:
+            if f.tree[i] != f.tree[j] or q.key in state.asked:
                 continue
-            if (
-                len(_cut_rows(f._replace(extra=f.extra + ((i, j, SAME),)), f.tree[i]))
-                <= self.max_cut
-            ):
+            closed = f._replace(extra=f.extra + ((i, j, SAME),))
+            if len(_cut_rows(closed, f.tree[i])) <= self.max_cut:
                 return [(q, float(score[i, j]))]
         return best
 
-# %% ../nbs/15_bayes_active.ipynb #45b1ef2f
-class _SetUp:
-    "Checks of the parameters, and the first particles."
 
-    def _check(self, n):
-        K = self._check_n_clusters(n)
-        if self.criterion not in ("info", "uncertain", "random"):
-            raise ValueError(
-                f"criterion={self.criterion!r} is not known: use 'info', 'uncertain' or 'random'."
-            )
-        if self.questions not in ("pairs", "triplets", "both"):
-            raise ValueError(
-                f"questions={self.questions!r} is not known: use 'pairs', 'triplets' or 'both'."
-            )
-        if not 0 < self.eps < 0.5:
-            raise ValueError(
-                f"eps={self.eps}: the chance of a wrong answer must lie strictly between 0 and 0.5 (at 0.5 answers say nothing; for nearly sure answers use 0.001)."
-            )
-        if self.lam is not None and not self.lam > 0 or not self.tau >= 0:
-            raise ValueError(
-                f"lam={self.lam}, tau={self.tau}: the precision must be above 0 and the weight of the entropy at least 0."
-            )
-        if self.questions != "pairs" and (
-            self.cycles or self.criterion == "random" or self.batch_size > 1
-        ):
-            raise ValueError(
-                "Triplet questions go with criterion='info' or 'uncertain', cycles=False and batch_size=1."
-            )
-        if self.batch_size < 1 or self.cycles and self.batch_size > 1:
-            raise ValueError(
-                f"batch_size={self.batch_size}: at least 1, and 1 with cycles=True."
-            )
-        return K
-
-    def _set_up(self, X, K, rng):
-        self._mean, self._sd = (
-            (X.mean(0), X.std(0))
-            if self.standardize
-            else (np.zeros(X.shape[1]), np.ones(X.shape[1]))
-        )
-        self._sd = np.where(self._sd > 1e-12, self._sd, 1.0)
-        d = X.shape[1]
-        self.lam_ = d / 4 if self.lam is None else float(self.lam)
-        self._bias = math.sqrt(d) / 2 if self.bias is None else float(self.bias)
-        self._A = design((X - self._mean) / self._sd, self._bias)
-        n, S = len(X), self.n_particles or int(np.clip(2 * X.shape[1] * K, 50, 300))
-        rows = (
-            slice(None)
-            if self.prior_rows is None or n <= self.prior_rows
-            else np.sort(rng.choice(n, self.prior_rows, replace=False))
-        )
-        P = self._A[rows]
-        W, _ = prior_draws(P, K, S, self.lam_, self.tau, rng)
-        return Cloud(W, P, self._A[:0], EMPTY, self.lam_, self.tau, self.eps).with_scores()
-
-# %% ../nbs/15_bayes_active.ipynb #f7a15049
-class _Readings(SoftmaxPredictor):
-    "What can be read off the posterior at any moment."
-
-    @property
-    def coef_(self):
-        "Weights of the features, `(K, d)`."
-        return self._state.solve()["W"][: len(self._sd)].T / self._sd
-
-    @property
-    def intercept_(self):
-        W = self._state.solve()["W"]
-        return (
-            self._bias * W[len(self._sd)] if self._bias else np.zeros(W.shape[1])
-        ) - self.coef_ @ self._mean
-
-    @property
-    def particles_(self):
-        "Draws from the posterior, `(S, D, K)`, in scaled features."
-        return self._state.cloud.W
-
-    @property
-    def coclustering_(self):
-        "Posterior chance that two rows share a cluster, `(n, n)`; for small n."
-        Q = self._marginals(self._state.cloud, np.arange(len(self._A)))
-        U = Q.reshape(len(Q), -1)
-        C = U @ U.T / Q.shape[1]
-        f, c = self._state.cloud.forest, self._state.cloud
-        np.fill_diagonal(C, 1.0)
-        if len(f.nodes) and (f.kids[:, 1] < 0).all():
-            G = agreement_within(node_probs(c), f, self.eps).mean(0)
-            same = f.tree[:, None] == f.tree
-            C[np.ix_(f.nodes, f.nodes)] = np.where(same, G, C[np.ix_(f.nodes, f.nodes)])
-        return C
-
-    @property
-    def suspects_(self):
-        "Answered pairs which the labels break, as rows (a, b, answer)."
-        z = self.labels_
-        bad = [
-            (*q.items, a)
-            for q, a in self.answers_
-            if q.kind == "pair" and a and (z[q.a] == z[q.b]) != (a > 0)
-        ]
-        return np.array(bad, dtype=np.int64).reshape(-1, 3)
-
-    def advice(self, bits=0.05):
-        "Whether asking on is worth it: the information promised by the pending question against a threshold."
-        left = self.expected_bits_[-1]
-        return {"expected_bits": left, "stop": bool(left < bits)}
-
-# %% ../nbs/15_bayes_active.ipynb #2bf1782f
-class _Loop(_Readings, _SetUp, _Extensions):
-    "Algorithm 2 as a generator."
-
-    def _queries(self, X, rng):
-        K = self._check(len(X))
-        cloud, answers, asked, seed = (
-            self._set_up(X, K, rng),
-            [],
-            set(),
-            int(rng.integers(2**31)),
-        )
-        self.objective_history_, self.expected_bits_, self.n_iter_ = [0.0], [], 0
-        while True:
-            self._state = Posterior(self._A, list(answers), cloud, K, seed)
-            self._publish(lambda now=self._state: now.solve()["labels"])
-            batch = self._next(cloud, asked, rng)
-            self.expected_bits_.append(batch[0][1] if batch else 0.0)
-            if not batch or batch[0][1] < self.stop_below:
-                return
-            self.batch_ = [q for q, _ in batch]
-            news = []
-            for q, _ in batch:
-                said = yield q
-                asked.add(q.key if q.kind == "pair" else tuple(sorted(q.items)))
-                if said not in (0, "unsure"):
-                    news.append((q.items, said if q.kind == "pair" else _TRIPLE_CODE[said]))
-            for item in news:
-                cloud = self._learn(cloud, answers, item, rng)
-            for _ in range(self.n_moves if news else 0):
-                cloud, _e = ess_step(cloud, rng)
-            self.n_iter_ += 1
-
-    def _learn(self, cloud, answers, item, rng):
-        "Resample by the chance of the new answer, which is $e^{\\ell_t-\\ell_{t-1}}$."
-        answers.append(item)
-        f = grow_forest(answers)
-        B = self._A[f.nodes]
-        new = cloud._replace(B=B, forest=f).with_scores()
-        gain = new.value - cloud.value
-        self.objective_history_.append(
-            self.objective_history_[-1] + float(logsumexp(gain) - math.log(len(gain)))
-        )
-        keep = systematic(np.exp(gain - gain.max()), rng.random())
-        return new._replace(
-            W=new.W[keep], L=new.L[keep], N=new.N[keep], value=new.value[keep]
-        )
-
-# %% ../nbs/15_bayes_active.ipynb #27b5467c
-class BayesianActiveClustering(_Loop, ActiveLearner):
-    "Asks the pair that tells most about a logistic cluster model (thesis, chapter 4)."
-
-    method_name = "bayes-active"
-
-    def __init__(
-        self,
-        n_clusters=2,
-        *,
-        criterion="info",  # "info" (4.7), "uncertain" (4.6) or "random"
-        eps=0.05,  # chance of a wrong answer in the model (4.4)
-        lam=None,  # precision of the weights in the prior (4.3); None: d/4, so that a score has deviation 2
-        tau=1.0,  # weight of the entropy in the prior
-        bias=None,  # value of the constant column; None: √d/2, so that with lam=None a bias has deviation 1; 0: no bias, as printed
-        n_particles=None,  # None: 2dK, at least 50 and at most 300
-        n_moves=5,  # elliptical slice steps after each answer
-        questions="pairs",  # or "triplets", "both" (extension)
-        seconds=(
-            2.1,
-            4.05,
-        ),  # what a pair and a triple cost a person; only their ratio matters
-        cycles=False,
-        max_cut=3,  # may answers close cycles (extension)? with at most this many rows summed out in a tree
-        batch_size=1,  # questions chosen together
-        stop_below=0.0,  # finish when the best question promises fewer bits
-        pool_size=4000,
-        prior_rows=5000,  # rows considered for a question; rows in the entropy of the prior (None: all)
-        standardize=True,  # scale columns to unit variance first
-        random_state=None,
-    ):
-        self.n_clusters, self.criterion, self.eps, self.lam, self.tau, self.bias = (
-            n_clusters,
-            criterion,
-            eps,
-            lam,
-            tau,
-            bias,
-        )
-        self.n_particles, self.n_moves, self.questions, self.seconds = (
-            n_particles,
-            n_moves,
-            questions,
-            seconds,
-        )
-        self.cycles, self.max_cut, self.batch_size, self.stop_below = (
-            cycles,
-            max_cut,
-            batch_size,
-            stop_below,
-        )
-        self.pool_size, self.prior_rows, self.standardize, self.random_state = (
-            pool_size,
-            prior_rows,
-            standardize,
-            random_state,
-        )
+def _code(q, said):
+    "An answer as the code of its factor; None for unsure."
+    if q.kind == "pair":
+        return said or None
+    return _TRIPLE_CODE.get(said)

@@ -5,11 +5,14 @@
 # %% auto #0
 __all__ = ['edge_ends', 'UnionFind', 'connected', 'ml_components', 'component_cannot', 'Closure', 'closure', 'implied',
            'iter_closure', 'closure_pairs', 'csr_adjacency', 'shortest_chain', 'Contradictions', 'contradictions',
-           'explain_chain', 'blocks', 'bridges', 'greedy_colouring', 'colour_classes']
+           'explain_chain', 'blocks', 'bridges', 'greedy_colouring', 'colour_classes', 'Links', 'make_links',
+           'PairTally', 'tally_pairs']
 
 # %% ../nbs/02_graph.ipynb #4204c8a4
 from typing import NamedTuple
+
 import numpy as np
+import scipy.sparse as sp
 from numba import njit
 
 # %% ../nbs/02_graph.ipynb #a06de6f8
@@ -468,3 +471,68 @@ def colour_classes(
     "Nodes of each colour, in increasing order."
     order = np.argsort(colour, kind="stable")
     return np.split(order, np.cumsum(np.bincount(colour))[:-1]) if len(colour) else []
+
+# %% ../nbs/02_graph.ipynb #9de2df06
+class Links(NamedTuple):
+    "Answers about pairs, and an index from each row to its answers."
+
+    n: int  # number of rows
+    a: np.ndarray  # `(m,)` first ends
+    b: np.ndarray  # `(m,)` second ends
+    f: np.ndarray  # `(m,)` weight as a must-link
+    s: np.ndarray  # `(m,)` weight as a cannot-link
+    indptr: np.ndarray  # `(n+1,)` where the answers of a row start
+    nbr: np.ndarray  # `(2m,)` the other end
+    edge: np.ndarray  # `(2m,)` number of the answer
+
+
+def make_links(
+    n: int,  # number of rows
+    a=(),  # first ends
+    b=(),  # second ends
+    value=(),  # +1 same, -1 different, 0 don't know
+    weight=None,  # weights, 1 if not given
+) -> Links:
+    "Pairs as `Links`; answers of value 0 say nothing and are dropped."
+    a, b, value = (np.asarray(v, dtype=np.int64) for v in (a, b, value))
+    weight = np.ones(len(a)) if weight is None else np.asarray(weight, dtype=float)
+    keep = (value != 0) & (a != b)
+    a, b, value, weight = a[keep], b[keep], value[keep], weight[keep]
+    must, cannot = weight * (value > 0), weight * (value < 0)
+    return Links(n, a, b, must, cannot, *csr_adjacency(n, a, b))
+
+# %% ../nbs/02_graph.ipynb #bd97a649
+class PairTally(NamedTuple):
+    "Votes about distinct pairs."
+
+    a: np.ndarray  # `(p,)` first row
+    b: np.ndarray  # `(p,)` second row, larger than the first
+    yes: np.ndarray  # `(p,)` weight of "same"; `(p, M)` sparse when kept by person
+    no: np.ndarray  # the same for "different"
+
+
+def tally_pairs(
+    a,  # `(m,)` first rows
+    b,  # `(m,)` second rows
+    value,  # `(m,)` +1 same, -1 different, 0 don't know
+    weight=None,  # `(m,)` weights, 1 if not given
+    expert=None,  # `(m,)` who said it, 0..M-1: keep the votes of each apart
+    n_experts: int = 0,  # M, when `expert` is given
+) -> PairTally:  # pairs in increasing order; don't-knows are no votes
+    "Add up what was said about each pair."
+    a, b, value = (np.asarray(v, dtype=np.int64) for v in (a, b, value))
+    weight = np.ones(len(a)) if weight is None else np.asarray(weight, dtype=float)
+    said = value != 0
+    low, high = np.minimum(a, b)[said], np.maximum(a, b)[said]
+    width = int(high.max(initial=-1)) + 1
+    key, pair = np.unique(low * width + high, return_inverse=True)
+    first, second = np.divmod(key, max(width, 1))
+
+    def votes(sign):
+        w = weight[said] * (value[said] == sign)
+        if expert is None:
+            return np.bincount(pair, w, len(key))
+        cells = (pair[w > 0], np.asarray(expert)[said][w > 0])
+        return sp.csr_array((w[w > 0], cells), shape=(len(key), n_experts))
+
+    return PairTally(first, second, votes(1), votes(-1))

@@ -274,7 +274,7 @@ def test_replay_undo_and_forest(kw):
     assert m.ask() == pending
     np.testing.assert_array_equal(m.labels_, z)
     if not kw.get("cycles"):
-        assert not m._state.cloud.forest.extra
+        assert not m.state_.cloud.forest.extra
     asked = [q for q, _ in m.answers_]
     assert len({(q.kind, tuple(sorted(q.items))) for q in asked}) == len(asked)
     np.testing.assert_array_equal(m.predict(X).shape, (len(X),))
@@ -284,7 +284,7 @@ def test_replay_undo_and_forest(kw):
 
 def test_predict_agrees_with_labels_where_no_answer_speaks():
     m = BayesianActiveClustering(2, random_state=0).fit(X, oracle=NoisyOracle(Y), budget=10)
-    free = np.setdiff1d(np.arange(len(X)), m._state.cloud.forest.nodes)
+    free = np.setdiff1d(np.arange(len(X)), m.state_.cloud.forest.nodes)
     np.testing.assert_array_equal(m.predict(X)[free], m.labels_[free])
 
 
@@ -331,11 +331,13 @@ def calibration_run(seed, n=40, answers=8):
     rng = np.random.default_rng([seed, 7])
     Z = rng.normal(size=(n, 2))
     model = BayesianActiveClustering(2, eps=0.1, n_particles=63, random_state=seed).start(Z)
-    W = prior_draws(model._A, 2, 1, model.lam_, 1.0, rng)[0][0]
-    y = (rng.random(n) < probs(model._A @ W)[1][:, 1]).astype(int)
+    W = prior_draws(model.state_.A, 2, 1, model.lam_, 1.0, rng)[0][0]
+    y = (rng.random(n) < probs(model.state_.A @ W)[1][:, 1]).astype(int)
     drive(model, NoisyOracle(y, noise=0.1, random_state=seed), answers)
     a, b = rng.choice(n, 2, replace=False)
-    agree = lambda W: (probs(model._A[a] @ W)[1] * probs(model._A[b] @ W)[1]).sum(-1)
+    agree = lambda W: (
+        probs(model.state_.A[a] @ W)[1] * probs(model.state_.A[b] @ W)[1]
+    ).sum(-1)
     return ((agree(model.particles_) < agree(W[None])[0]).sum() + rng.random()) / 64
 
 

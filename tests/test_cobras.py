@@ -19,7 +19,7 @@ def rings(n=90, seed=0):
 
 
 either = pytest.mark.parametrize(
-    "rules", [{}, dict(split_by="doubt", speaker="kept")], ids=["paper", "doubt"]
+    "rules", [{}, dict(split_by="doubt", representative="kept")], ids=["paper", "doubt"]
 )
 
 
@@ -199,21 +199,35 @@ def test_precomputed_finds_the_truth(rules):
     assert ari(y, est.labels_) == 1
 
 
-def test_eager_and_finished_ask_the_same():
+def test_what_is_shown_does_not_change_what_is_asked():
     X, y = rings()
     a, b = (
-        COBRAS(anytime=w, random_state=0).fit(X, oracle=oracle(y), budget=50)
-        for w in ("eager", "finished")
+        COBRAS(show=w, random_state=0).fit(X, oracle=oracle(y), budget=50)
+        for w in ("always", "merged")
     )
     assert [q for q, _ in a.answers_] == [q for q, _ in b.answers_]
 
 
 def test_start_clusters_shown_before_the_first_merge():
+    X, _ = rings()
+    assert COBRAS(n_start=None, random_state=0).fit(X).n_clusters_ == 1
+    assert COBRAS(n_start=4, random_state=0).fit(X).n_clusters_ == 4
+    Z = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0)
+    Z = Z + np.random.default_rng(0).normal(size=Z.shape)
+    far = COBRAS(random_state=0).fit(Z)
+    assert ari(np.repeat([0, 1, 2], 20), far.labels_) == 1
+    near = COBRAS(metric="precomputed", random_state=0).fit(pairwise_distances(Z))
+    assert ari(far.labels_, near.labels_) == 1
+    assert COBRAS(random_state=0).fit(np.zeros((5, 2))).n_clusters_ == 1
+
+
+def test_what_is_shown_first_does_not_change_what_is_asked():
     X, y = rings()
-    assert (
-        COBRAS(random_state=0).fit(X).n_clusters_ == 1
-        and COBRAS(n_start=4, random_state=0).fit(X).n_clusters_ == 4
-    )
+    runs = [
+        COBRAS(n_start=k, random_state=0).fit(X, oracle=oracle(y), budget=30)
+        for k in ("auto", None)
+    ]
+    assert [q for q, _ in runs[0].answers_] == [q for q, _ in runs[1].answers_]
 
 
 @either
@@ -246,11 +260,14 @@ def test_unsure_and_equal_rows_end(rules):
     [
         (dict(train_indices=[0, 500]), "first is 500"),
         (dict(train_indices=[0.5]), "row numbers"),
+        (dict(n_init=0), "n_init"),
+        (dict(n_start=0), "n_start"),
+        (dict(n_init="3"), "n_init"),
         (dict(metric="cosine"), "precomputed"),
         (dict(metric="precomputed"), "square"),
-        (dict(anytime="never"), "eager"),
+        (dict(show="never"), "always"),
         (dict(split_by="size"), "'doubt'"),
-        (dict(speaker="old"), "'kept'"),
+        (dict(representative="old"), "'kept'"),
     ],
 )
 def test_errors_say_what_to_do(kw, text):
@@ -286,14 +303,14 @@ def test_a_kept_speaker_needs_fewer_questions():
         np.mean(
             [
                 len(
-                    COBRAS(speaker=w, random_state=r)
+                    COBRAS(representative=w, random_state=r)
                     .fit(X, oracle=oracle(y), budget=60)
-                    ._sis
+                    .super_instances_
                 )
                 for r in range(5)
             ]
         )
-        for w in ("centre", "kept")
+        for w in ("central", "kept")
     ]
     assert n[1] > n[0]
 
@@ -314,3 +331,199 @@ def test_kept_speaker_is_central():
             assert p.rep == s.rep if mine else at == d.argmin()
             kept += mine
     assert kept
+
+
+def test_literal_listing_of_the_paper():
+    "as_published asks and shows what a naive program does, written without the package."
+    for seed in range(4):
+        X, y = rings(30, seed)
+        est = COBRAS.as_published(random_state=seed).fit(X, oracle=oracle(y), budget=25)
+        asked, shown = naive_cobras(X, oracle(y), seed, 25)
+        assert [q.key for q, _ in est.answers_] == asked
+        np.testing.assert_array_equal(est.labels_, shown)
+
+
+def naive_cobras(X, person, seed, budget):
+    "Split the largest, merge nearest first; only the k-means is the package's."
+    from csc_nb.oracles import Pair
+
+    space, rng, said = cb.VectorSpace(X), np.random.default_rng(seed), {}
+
+    class Spent(Exception):
+        pass
+
+    def ask(i, j):
+        key = min(i, j), max(i, j)
+        if key not in said:
+            if len(said) == budget:
+                raise Spent
+            said[key] = person(Pair(*key, number=len(said)))
+        return said[key]
+
+    def speaker(rows):
+        d = ((X[rows] - X[rows].mean(0)) ** 2).sum(1)
+        return rows[int(np.argmax(d <= d.min() * (1 + 1e-9)))]
+
+    def cut(rows, k):
+        lab = space.cut(np.array(rows), k, rng)
+        return [[r for r, c in zip(rows, lab) if c == part] for part in np.unique(lab)]
+
+    def level(rows):
+        size, deep = len(rows), 0
+        while True:
+            halves = cut(rows, 2)
+            if len(halves) < 2 or ask(*map(speaker, halves)) != -1:
+                break
+            deep += 1
+            rest = [h for h in halves if len(h) >= 2]
+            if not rest:
+                break
+            rows = min(rest, key=len)
+        return min(size, 2 ** max(deep, 1))
+
+    def gap(s, t):
+        return np.sqrt(((X[parts[s]].mean(0) - X[parts[t]].mean(0)) ** 2).sum())
+
+    def known(a, b):
+        keys = [sorted((speaker(parts[s]), speaker(parts[t]))) for s in a for t in b]
+        return {said[tuple(k)] for k in keys if tuple(k) in said}
+
+    parts, groups, dead = [list(range(len(X)))], [[0]], set()
+    shown = np.zeros(len(X), int)
+    try:
+        while True:
+            able = [s for s, p in enumerate(parts) if len(p) > 1 and tuple(p) not in dead]
+            if not able:
+                break
+            s = max(able, key=lambda s: (len(parts[s]), -s))
+            new = cut(parts[s], level(parts[s]))
+            if len(new) < 2:
+                dead.add(tuple(parts[s]))
+            else:
+                groups = [[t for t in g if t != s] for g in groups]
+                groups = [g for g in groups if g] + [[s]]
+                groups += [[len(parts) + t] for t in range(len(new) - 1)]
+                parts[s] = new[0]
+                parts += new[1:]
+            merged = True
+            while merged:
+                merged = False
+                pairs = []
+                for a in range(len(groups)):
+                    for b in range(a + 1, len(groups)):
+                        if -1 not in known(groups[a], groups[b]):
+                            near = min(gap(u, v) for u in groups[a] for v in groups[b])
+                            pairs.append((near, a, b))
+                for _, a, b in sorted(pairs):
+                    first = speaker(parts[groups[a][0]]), speaker(parts[groups[b][0]])
+                    if 1 in known(groups[a], groups[b]) or ask(*first) == 1:
+                        groups[a] += groups.pop(b)
+                        merged = True
+                        break
+            for c, g in enumerate(groups):
+                for t in g:
+                    shown[parts[t]] = c
+    except Spent:
+        pass
+    return list(said), shown
+
+
+def test_unsure_keeps_parts_together():
+    X, _ = rings(60)
+    shrug = COBRAS(random_state=0).fit(X, oracle=lambda q: "unsure", budget=60)
+    assert shrug.n_clusters_ == 1
+    D = pairwise_distances(np.array([[0.0], [1.0], [5.0]]))
+    V = np.array([[0, 2, -1], [2, 0, 2], [-1, 2, 0]], np.int8)
+    one = np.zeros(3, int)
+    assert cb.keep_together([[0], [1], [2]], D, V, one) == [[0, 1], [2]]
+    assert cb.keep_together([[0], [1], [2]], D, V, np.arange(3)) == [[0], [1], [2]]
+
+
+def test_some_unsure_answers_cost_little():
+    from csc_nb.datasets import load
+
+    d = load("iris", "standard")
+    score = [
+        ari(
+            d.target,
+            COBRAS(random_state=r)
+            .fit(
+                d.data,
+                oracle=NoisyOracle(d.target, 0.0, 0.4, random_state=r),
+                budget=80,
+            )
+            .labels_,
+        )
+        for r in range(3)
+    ]
+    assert np.mean(score) > 0.75
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-150, 1e6])
+def test_the_unit_of_the_data_does_not_matter(scale):
+    X, y = rings(60)
+    a, b = (
+        COBRAS(random_state=0).fit(Z, oracle=oracle(y), budget=40) for Z in (X, scale * X)
+    )
+    assert [q for q, _ in a.answers_] == [q for q, _ in b.answers_]
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    D = pairwise_distances(X)
+    u = np.random.default_rng(0).random((5, 4))
+    np.testing.assert_array_equal(cb.k_medoids(D, 4, u), cb.k_medoids(scale * D, 4, u))
+
+
+def test_the_best_of_the_starts_is_kept():
+    "Every start by itself; the kept one has the smallest sum of squares, at any scale."
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 1e-6):
+        Z, U = scale * rng.normal(size=(30, 2)), rng.random((8, 5))
+
+        def cost(lab):
+            return sum(((Z[lab == c] - Z[lab == c].mean(0)) ** 2).sum() for c in set(lab))
+
+        each = [cost(cb._kmeans(Z, 5, U[[t]], 100)) for t in range(8)]
+        assert cost(cb._kmeans(Z, 5, U, 100)) <= min(each) * (1 + 1e-9)
+        assert max(each) > min(each) * 1.01
+
+
+def test_split_level_stops_at_same_and_goes_on_in_the_smaller_half():
+    X = np.r_[np.zeros((20, 1)), np.full((6, 1), 10.0), np.full((3, 1), 20.0)]
+    X = X + np.linspace(0, 1, 29)[:, None]
+    y = np.repeat([0, 1, 2], [20, 6, 3])
+    space, all_ = cb.VectorSpace(X), np.ones(29, bool)
+    whole = space.make(np.arange(29), all_)
+    rng = np.random.default_rng(0)
+    k, asked = run(
+        cb.split_level(space, whole, cb.asking({}), all_, rng),
+        lambda q: 1 if y[q.a] == y[q.b] else -1,
+    )
+    assert k == 4 and len(asked) == 3
+    assert max(asked[1].items) >= 20 and min(asked[1].items) >= 20
+
+
+def test_old_names_still_count():
+    X, y = rings(30)
+    with pytest.warns(FutureWarning, match="show"):
+        a = COBRAS(anytime="finished", random_state=0)
+    with pytest.warns(FutureWarning, match="representative"):
+        COBRAS(speaker="centre")
+    a.fit(X, oracle=oracle(y), budget=15)
+    b = COBRAS(show="merged", random_state=0).fit(X, oracle=oracle(y), budget=15)
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+
+
+def test_unfinished_merges_are_shown_only_if_wanted():
+    X, y = rings()
+    seen = {}
+    for show in ("always", "merged"):
+        est = COBRAS(show=show, random_state=0).start(X)
+        person, labels = oracle(y), []
+        for _ in range(30):
+            est.tell(est.ask(), person(est.ask()))
+            labels.append((est.n_iter_, est.labels_.copy()))
+        seen[show] = labels
+    for (i, a), (j, b) in zip(seen["merged"], seen["merged"][1:]):
+        assert i < j or (a == b).all()
+    moved = [(a != b).any() for (i, a), (j, b) in zip(seen["always"], seen["always"][1:])]
+    rounds = [i < j for (i, _), (j, _) in zip(seen["always"], seen["always"][1:])]
+    assert sum(moved) > sum(rounds)

@@ -115,7 +115,7 @@ def test_confidence_of_verdict_is_the_posterior_of_the_best_set():
         nu = rng.uniform(0.01, 0.4)
         p = (nu / (1 - nu)) ** (W != v).sum(1)
         p = p / p.sum()
-        out = verdict(P, v, nu, None, max_worlds=5000)
+        out = verdict(P, v, nu, None, max_states=5000)
         chosen = (W == out.value).all(1)
         assert (
             chosen.sum() == 1
@@ -142,7 +142,7 @@ def test_irrelevant_answers_are_summed_out():
         W = sets(P)
         p = (0.1 / 0.9) ** (W != v).sum(1)
         p = p / p.sum()
-        out = verdict(P, v, 0.1, None, relevant=rel, max_worlds=5000)
+        out = verdict(P, v, 0.1, None, relevant=rel, max_states=5000)
         mine = p[(W[:, rel] == out.value[rel]).all(1)].sum()
         assert math.isclose(out.confidence, mine, rel_tol=1e-9)
         assert math.isclose(
@@ -173,7 +173,7 @@ def test_implied_tables_across_blocks():
         p = (0.1 / 0.9) ** (W != v).sum(1)
         p = p / p.sum()
         I = np.array([implied_brute(n, P, w) for w in W])
-        M, C = verdict(P, v, 0.1, None, max_worlds=5000).tables()
+        M, C = verdict(P, v, 0.1, None, max_states=5000).tables()
         off = ~np.eye(n, dtype=bool)
         np.testing.assert_allclose(M[off], np.tensordot(p, I == 1, 1)[off], atol=1e-12)
         np.testing.assert_allclose(C[off], np.tensordot(p, I == -1, 1)[off], atol=1e-12)
@@ -192,7 +192,7 @@ def test_rule_1_and_rule_2_against_brute_force():
         p = p / p.sum()
         I = np.array([implied_brute(n, P, w) for w in W])
         free = [q for q in combinations(range(n), 2) if q not in asked]
-        out = verdict(P, v, 0.1, None, max_worlds=5000)
+        out = verdict(P, v, 0.1, None, max_states=5000)
         why = nc.choose_pair(out, asked, "printed")
         best = d == d.min()
         c = np.flatnonzero((W == out.value).all(1))[0]
@@ -332,7 +332,10 @@ def blobs(n=90, seed=0):
 
 @pytest.mark.parametrize(
     "rules",
-    [dict(split_by="largest", speaker="centre"), dict(split_by="doubt", speaker="kept")],
+    [
+        dict(split_by="largest", representative="central"),
+        dict(split_by="doubt", representative="kept"),
+    ],
 )
 def test_learner_without_doubt_is_cobras(rules):
     X, y = blobs()
@@ -352,12 +355,12 @@ def test_learner_undo_suspects_and_reasons():
         X, oracle=NoisyOracle(y, 0.1, random_state=3), budget=60
     )
     assert (
-        a.suspects_.shape[1] == 3
-        and len(a.suspects_) == len(a.suspect_prob_)
-        and (np.diff(a.suspect_prob_) <= 1e-12).all()
+        a.suspicion_.shape == (60,) and 0 <= a.suspicion_.min() <= a.suspicion_.max() <= 1
     )
+    assert set(a.suspects_) == set(np.flatnonzero(a.suspicion_ > 0.5))
+    assert (np.diff(a.suspicion_[a.suspects_]) <= 1e-12).all() and len(a.suspects_)
     said = {(*q.key, v) for q, v in a.answers_}
-    assert {tuple(r) for r in a.suspects_.tolist()} <= said
+    assert {tuple(r) for r in a.overruled_.tolist()} <= said
     assert a.redundant_ and all(
         a.answers_[w.number][0].key == (w.a, w.b) for w in a.redundant_
     )
@@ -405,9 +408,15 @@ def test_persistent_lies_unsure_and_training_rows():
     "kw, text",
     [
         (dict(noise=0.5), "below 0.5"),
+        (dict(noise=np.nan), "below 0.5"),
+        (dict(noise="much"), "estimate"),
         (dict(confidence=2), "between 0 and 1"),
         (dict(order=-1), "at least 0"),
-        (dict(choice="x"), "rivals"),
+        (dict(check_by="x"), "refutable"),
+        (dict(max_states=0), "max_states"),
+        (dict(repeat=0), "repeat"),
+        (dict(order_over="x"), "block"),
+        (dict(after_correction="x"), "merge_again"),
     ],
 )
 def test_errors(kw, text):
@@ -461,7 +470,7 @@ def test_verdict_with_prior_odds_is_the_posterior():
         p = np.prod(np.where(W != v, price, 1.0), 1)
         p = p / p.sum()
         rel = rng.random(len(v)) < 0.7
-        out = verdict(P, v, 0.1, None, odds=odds, relevant=rel, max_worlds=5000)
+        out = verdict(P, v, 0.1, None, odds=odds, relevant=rel, max_states=5000)
         assert math.isclose(
             out.confidence,
             max(p[(W[:, rel] == w[rel]).all(1)].sum() for w in W),
@@ -470,7 +479,7 @@ def test_verdict_with_prior_odds_is_the_posterior():
         np.testing.assert_allclose(out.p_wrong(), p @ (W != v), atol=1e-12)
 
 
-def test_exposed_rivals_against_brute_force():
+def test_refutable_rivals_against_brute_force():
     rng = np.random.default_rng(10)
     cases = 0
     for _ in range(300):
@@ -484,9 +493,9 @@ def test_exposed_rivals_against_brute_force():
         W = sets(P)
         p = (0.1 / 0.9) ** (W != v).sum(1)
         p = p / p.sum()
-        out = verdict(P, v, 0.1, None, relevant=rel, max_worlds=5000)
+        out = verdict(P, v, 0.1, None, relevant=rel, max_states=5000)
         ok = nc.open_to_ask(out, {tuple(sorted(q)) for q in P.tolist()})
-        x = nc.expose(out, ok, 5000)
+        x = nc.refutable_rivals(out, ok, 5000)
         cases += 1
         I = np.array([implied_brute(n, P, w) for w in W])
         base = implied_brute(n, P, out.value)
@@ -509,7 +518,7 @@ def test_exposed_rivals_against_brute_force():
     assert cases > 60
 
 
-def test_questions_stop_when_nothing_can_be_exposed():
+def test_questions_stop_when_nothing_can_be_refuted():
     c = Constraints([0], [1], [-1], n_samples=2)
     out = ConstraintVerifier(0.1).verify(c, oracle=lambda q: pytest.fail("asked"))
     assert math.isclose(out.confidence, 0.9) and out.redundant == []
@@ -557,16 +566,15 @@ def test_distance_counts_as_prior():
         Z, oracle=NoisyOracle(y, 0.1, random_state=1), budget=60
     )
     a, b = fit(X), fit(1000 * X)
-    assert a._odds.keys() == b._odds.keys() and np.allclose(
-        [a._odds[k] for k in a._odds], [b._odds[k] for k in a._odds]
-    )
+    odds_a, odds_b = a.state_.odds, b.state_.odds
+    assert odds_a.keys() == odds_b.keys()
+    assert np.allclose([odds_a[k] for k in odds_a], [odds_b[k] for k in odds_a])
     D = pairwise_distances(X)
     c = fit(D, metric="precomputed")
-    c._si, c._group = a._si, a._group
-    assert (
-        np.allclose(a._features(0, 1), c._features(0, 1))
-        and a._features(0, 3)[3] < a._features(0, 1)[3]
-    )
+    same, other = a.state_, c.state_
+    other.part, other.group = same.part, same.group
+    assert np.allclose(a._features(same, 0, 1), c._features(other, 0, 1))
+    assert a._features(same, 0, 3)[3] < a._features(same, 0, 1)[3]
     fit(np.zeros((90, 2)) + (np.arange(90) == 0)[:, None])  # repeated rows
 
 
@@ -578,7 +586,8 @@ def test_prior_doubts_what_is_surprising():
     b = NCOBRAS(noise=0.1, prior="uniform", random_state=0).fit(
         X, oracle=NoisyOracle(y, 0.1, random_state=1), budget=60
     )
-    assert a._odds and not b._odds and len({o > 1 for o in a._odds.values()}) == 2
+    odds = a.state_.odds
+    assert odds and not b.state_.odds and len({o > 1 for o in odds.values()}) == 2
     with pytest.raises(ValueError, match="learned"):
         NCOBRAS(prior="x").start(X)
 
@@ -594,7 +603,7 @@ def test_verifier_wraps_query_strategies(strategy):
     )
     assert a.n_queries_ == 30 and a.redundant_ and a.labels_.shape == (45,)
     kept = {(*q.key, v) for q, v in a.answers_}
-    assert {tuple(r) for r in a.suspects_.tolist()} <= kept
+    assert {tuple(r) for r in a.overruled_.tolist()} <= kept
 
 
 def test_precomputed_distances():
