@@ -1270,11 +1270,11 @@ class Session:
 
     def to_csv(self, path=None):
         "Write the result, so that a spreadsheet reads its letters; returns the path."
-        from csc_nb.demo import atomic_write
+        from csc_nb.files import write_text
 
         beside = (self.log or Path("clusters")).with_suffix(".clusters.csv")
         path = Path(path) if path else self.out or beside
-        atomic_write(path, "\ufeff" + csv_text(self.table()))
+        write_text(path, "\ufeff" + csv_text(self.table()), inputs=[self.log])
         return path
 
     @property

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 import csc_nb
 from .constraints import Constraints, Triplets
 from .estimators import ConstrainedClusterer
+from .vocabulary import answer_word, pair_value, parse_answer
 
 try:
     import fcntl
@@ -31,53 +32,18 @@ except ImportError:
     fcntl = None  # not a POSIX system
 
 # %% ../nbs/03_oracles.ipynb #26f4d0fa
-_PAIR_WORDS = {
-    +1: "same must must-link mustlink yes ml + +1 1",
-    -1: "different cannot cannot-link cannotlink no cl - -1",
-    0: "unsure unknown dont-know don't-know dont_know dk skip ? 0",
-}
-_PAIR_WORDS = {word: v for v, words in _PAIR_WORDS.items() for word in words.split()}
-_PAIR_NAMES = {+1: "same", -1: "different", 0: "unsure"}
-_TRIPLE_WORDS = {
-    "ab": "ab ba ab|c ba|c",
-    "ac": "ac ca ac|b ca|b",
-    "bc": "bc cb bc|a cb|a",
-    "none": "none ow otherwise neither",
-    "unsure": "unsure unknown dont-know don't-know dont_know dk skip ?",
-}
-_TRIPLE_WORDS = {word: v for v, words in _TRIPLE_WORDS.items() for word in words.split()}
-
-
-def _word(answer):
-    return "-".join(str(answer).strip().lower().replace("’", "'").split())
-
-
 def pair_answer(
-    answer,  # a word or one of +1, -1, 0
+    answer,  # a word, one of +1, -1, 0, or True and False
 ) -> int:  # +1 same, -1 different, 0 unsure
     "An answer to a pair, in one form."
-    if isinstance(answer, (bool, np.bool_)):
-        raise ValueError(
-            f"{answer} is ambiguous, since False equals 0 and 0 means unsure. Say 'same', 'different' or 'unsure'."
-        )
-    if isinstance(answer, (int, float, np.number)) and answer in (-1, 0, 1):
-        return int(answer)
-    if isinstance(answer, str) and _word(answer) in _PAIR_WORDS:
-        return _PAIR_WORDS[_word(answer)]
-    raise ValueError(
-        f"Answer {answer!r} to a pair is not understood. Say 'same' (+1), 'different' (-1) or 'unsure' (0)."
-    )
+    return pair_value(answer)
 
 
 def triple_answer(
     answer,  # "ab" or "ab|c" (c is odd), "ac", "bc", "none", "unsure"
 ) -> str:  # "ab", "ac", "bc", "none" or "unsure"
     "An answer to a triple, in one form."
-    if isinstance(answer, str) and _word(answer) in _TRIPLE_WORDS:
-        return _TRIPLE_WORDS[_word(answer)]
-    raise ValueError(
-        f"Answer {answer!r} to a triple is not understood. Say 'ab' (c is odd), 'ac', 'bc', 'none' or 'unsure'."
-    )
+    return answer_word(parse_answer(answer, "triple"), "triple")
 
 # %% ../nbs/03_oracles.ipynb #585abca7
 class _Query:
@@ -129,7 +95,7 @@ class Pair(_Query):
         "pair",
         ("a", "b"),
         staticmethod(pair_answer),
-        staticmethod(_PAIR_NAMES.get),
+        staticmethod({1: "same", -1: "different", 0: "unsure"}.get),
     )
 
     @property
@@ -1033,8 +999,9 @@ class Dialogue:
     ):
         self.begin, self.queries, self.fill = begin, queries, fill
         self.record, self.asked = list(record), []
-        self.pending, self.live, self.kept_by = None, False, None
+        self.pending, self.live, self.kept_by, self.gen = None, False, None, None
         self._heard, self._spare, self._saved = 0, [], []
+        self._glances = {}  # answers heard → (pending question, copy of the state)
 
     def ask(self):
         "The pending question, the same until it is answered; `None` at the end."
@@ -1044,22 +1011,30 @@ class Dialogue:
 
     def tell(self, q, answer):
         "Hear an answer: to the pending question, or to any other."
-        self.ask()
+        if not self.live or self.gen is None:
+            self._rewind()
         self.record.append((q, answer))
         self.live = False  # stays so if the algorithm breaks: then the next `ask` replays
         self._hear()
+        self._glance()
         self.live = True
 
     def undo(self, n=1):
-        "Forget the last `n` answers."
-        del self.record[len(self.record) - n :]
-        self._rewind()
+        "Forget the last `n` answers; the generator is rebuilt when the next one comes."
+        left = len(self.record) - n
+        del self.record[left:], self.asked[left:]
+        self._glances = {k: v for k, v in self._glances.items() if k <= left}
+        if left not in self._glances:
+            return self._rewind()
+        self.pending, seen = self._glances[left]
+        self.state, self.gen, self.live = seen.copy(), None, True
 
     def change(self, k, answer):
         "Change answer `k`; all others stay."
         self.record[k] = (self.record[k][0], answer)
         del self.asked[k:]
         self._saved = [s for s in self._saved if s.heard <= k]
+        self._glances = {n: v for n, v in self._glances.items() if n <= k}
         self._rewind()
 
     def _rewind(self):
@@ -1078,6 +1053,7 @@ class Dialogue:
         self._serve()
         while self._heard < len(self.record):
             self._hear()
+        self._glance()
         self.live = True
 
     def _hear(self):
@@ -1134,6 +1110,11 @@ class Dialogue:
             raise TypeError(f"A learner yields Pair or Triple questions; got {q!r}.")
         self.pending = replace(q, number=self._heard)
 
+    def _glance(self, most=100):
+        "Remember what can be seen now, for undo."
+        self._glances[self._heard] = (self.pending, self.state.copy())
+        self._glances.pop(self._heard - most, None)
+
     def _save(self, most=48):
         snapshot = _Snapshot(self._heard, tuple(self._spare), self.state.copy())
         if self._saved and self._saved[-1].heard == self._heard:
@@ -1151,7 +1132,8 @@ class Dialogue:
         return twin
 
     def __getstate__(self):
-        return {**vars(self), "gen": None, "live": False, "_saved": []}
+        aside = dict(gen=None, live=False, _saved=[], _glances={})
+        return {**vars(self), **aside}
 
 # %% ../nbs/03_oracles.ipynb #549a1cdb
 #| code-fold: true
@@ -1262,15 +1244,14 @@ class ActiveLearner(ConstrainedClusterer):
         "The best clustering of a dialogue of this method."
         talk.ask()
         X, state = talk.queries.X, talk.state
-        labels = self._cluster(X, state) if state.labels is None else state.labels
-        labels = labels() if callable(labels) else labels
-        labels = np.array(labels, dtype=np.int64)
+        if state.labels is None:
+            state.labels = np.asarray(self._cluster(X, state))
+        labels = np.array(state.labels, dtype=np.int64)
         if labels.shape != (len(X),):
             raise ValueError(
                 f"{type(self).__name__} published labels of shape {labels.shape} for "
                 f"{len(X)} rows."
             )
-        state.labels = labels
         return labels
 
     def start(self, X, sample_id=None, *, journal=None, callback=None):
@@ -1372,6 +1353,14 @@ class ActiveLearner(ConstrainedClusterer):
             run.run(oracle, budget)
         return self
 
+    def __getattr__(self, name):
+        "What is read off the state needs a start; old names lead to new ones."
+        if "_talk" not in vars(self) and isinstance(
+            getattr(type(self), name, None), property
+        ):
+            check_is_fitted(self)
+        return super().__getattr__(name)
+
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_talk")
 
@@ -1396,31 +1385,13 @@ class ActiveLearner(ConstrainedClusterer):
     @property
     def n_iter_(self) -> int:
         "Rounds so far."
-        if hasattr(self, "_old"):
-            return self._old.n_iter
         return self.state_.n_iter
 
     @property
     def objective_history_(self) -> list:
         "A cost after each round."
-        if hasattr(self, "_old"):
-            return self._old.objective_history
         return self.state_.objective_history
 
-    # until chapters 15, 16, 17, 24 have states
-    def _publish(self, labels):
-        labels = labels if callable(labels) else np.array(labels, np.int64)
-        self._old.labels = self._labels = labels
-
-    @n_iter_.setter
-    def n_iter_(self, value):
-        self._old.n_iter = value
-
-    @objective_history_.setter
-    def objective_history_(self, value):
-        self._old.objective_history = value
-
-    # end
     @property
     def answers_(self) -> list:
         "(question, answer) so far, in the order given, asked for or not."
@@ -1451,8 +1422,6 @@ class ActiveLearner(ConstrainedClusterer):
         state = dict(super().__getstate__())
         if "_talk" in state:
             state.update(_talk=self.answers_, _cache={})
-        state.pop("_old", None)
-        state.pop("_labels", None)
         return state
 
     def __setstate__(self, state):
@@ -1471,8 +1440,6 @@ class _Begin:
 
     def __call__(self):
         rng = np.random.default_rng(self.seed)
-        if self.learner._queries.__code__.co_varnames[2] == "rng":  # until … have states
-            return LearnerState(rng=rng)
         return self.learner._begin(self.X, rng)
 
 
@@ -1483,11 +1450,6 @@ class _Queries:
         self.learner, self.X = learner, X
 
     def __call__(self, state):
-        names = self.learner._queries.__code__.co_varnames
-        if names[2] == "rng":  # until chapters 15, 16, 17, 24 have states
-            self.learner._old = state
-            self.learner._publish(np.zeros(len(self.X), np.int64))
-            return self.learner._queries(self.X, state.rng)
         return self.learner._queries(self.X, state)
 
 # %% ../nbs/03_oracles.ipynb #cff759f5
@@ -1859,6 +1821,11 @@ class GroupState(LearnerState):
     group: np.ndarray  # group of each row
     seed: int  # of k-means
     drawn: set = field(default_factory=set)
+
+    def copy(self):
+        twin = replace(self, group=self.group.copy(), drawn=set(self.drawn))
+        twin.rng = copy.deepcopy(self.rng)
+        return twin
 
 
 class RandomPairLearner(ActiveLearner):
