@@ -15,7 +15,7 @@ from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from .constraints import Bags, as_bags
-from .estimators import ConstrainedClusterer
+from .estimators import ConstrainedClusterer, frame_index
 from csc_nb.spectral import (
     _check_affinity,
     _solve,
@@ -304,11 +304,10 @@ class BagSpectralClustering(ConstrainedClusterer):
 
     def fit(self, X, y=None, *, bags=None, sample_id=None):
         "Cluster the rows of `X`; `bags`: `Bags`, `(bag, labels)`, a data frame or None."
-        if sample_id is None and hasattr(X, "iloc"):
-            sample_id = np.asarray(X.index)
+        index = frame_index(X)
         given = self.affinity == "precomputed"
         X = self._validate_X(X, accept_sparse="csr" if given else False)
-        bags = as_bags(bags, X.shape[0], sample_id)
+        bags = as_bags(bags, X.shape[0], sample_id, index=index)
         K, rs = self._check_n_clusters(X.shape[0]), check_random_state(self.random_state)
         if bags is not None and bags.empty:
             bags = None

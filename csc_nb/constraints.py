@@ -8,7 +8,7 @@ __all__ = ['column', 'row_numbers', 'check_range', 'whole', 'sorted_unique', 'ro
            'enough', 'balanced_pairs', 'labelled_rows', 'Constraints', 'ClosedConstraints', 'Triplets',
            'read_constraints', 'as_constraints', 'as_triplets', 'side_information_keyword']
 
-# %% ../nbs/01_constraints.ipynb #97b4ba86
+# %% ../nbs/01_constraints.ipynb #d703f2e1
 import json
 import warnings
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ from csc_nb.graph import (
 from .ids import counted, id_array, look_up, match_rows, unique_ids, unknown_ids
 from .vocabulary import RESPONSES, close_words, parse_answers
 
-# %% ../nbs/01_constraints.ipynb #b206abb6
+# %% ../nbs/01_constraints.ipynb #770f29fc
 #| code-fold: true
 #| code-summary: "reading columns that name rows"
 _NAME = {1: "must", -1: "cannot", 0: "unsure"}
@@ -70,7 +70,7 @@ def column(
 
 def _boxed(values):
     "A list as an array; mixed kinds stay objects."
-    plain = not any(v is None or isinstance(v, str) for v in values)
+    plain = not any(v is None or isinstance(v, (str, tuple)) for v in values)
     if plain:
         try:
             return np.array(values)
@@ -273,10 +273,7 @@ def _say_how(columns, ids):
     "Names, row numbers, or undecided; an error when a list of ids leaves two readings."
     if not columns[0].size:
         return None if ids is None else "row"
-    numbers = [x.dtype.kind in "iuf" or _all_numbers(x) for x in columns]
-    if not all(numbers):
-        if any(numbers):
-            return "row"
+    if not all(x.dtype.kind in "iub" or _all_whole(x) for x in columns):
         return "id"
     if ids is None:
         return None
@@ -294,8 +291,8 @@ def _say_how(columns, ids):
     )
 
 
-def _all_numbers(x):
-    return all(isinstance(v, (int, float, np.number)) for v in x.tolist())
+def _all_whole(x):
+    return all(_whole_or_nan(v) == _whole_or_nan(v) for v in x.tolist())
 
 
 def _read_ids(columns, names, ids, n_samples, unknown, what):
@@ -319,7 +316,7 @@ def _read_ids(columns, names, ids, n_samples, unknown, what):
         raise ValueError(unknown_ids(asked, ids, counted(bad.size, what), repair))
     return Named(rows[:, keep], ids, is_open, None if is_open else n_samples, "id", keep)
 
-# %% ../nbs/01_constraints.ipynb #dc197ac2
+# %% ../nbs/01_constraints.ipynb #8adb4603
 #| code-fold: true
 #| code-summary: "SideInformation: what pairs and triples share"
 class SideInformation:
@@ -611,8 +608,11 @@ class SideInformation:
         meta = table.meta if table.meta and "csc_nb" in table.meta else None
         found = {k: columns[v] for k, v in part.items()}
         known = (meta or {}).get("experts")
-        for k in cls._cols:
-            found[k] = whole_numbers(found[k], (meta or {}).get("id_type") == "text")
+        text = (meta or {}).get("id_type") == "text"
+        cells = whole_numbers([v for k in cls._cols for v in found[k]], text)
+        m = len(found[cls._cols[0]])
+        for i, k in enumerate(cls._cols):
+            found[k] = cells[i * m : (i + 1) * m]
         if "expert" in found:
             text = bool(known) and isinstance(known[0], str)
             found["expert"] = whole_numbers(found["expert"], text)
@@ -844,7 +844,7 @@ def is_frame(x):
     "A data frame, pandas or polars?"
     return hasattr(x, "columns") and hasattr(x, "__getitem__") and not isinstance(x, dict)
 
-# %% ../nbs/01_constraints.ipynb #ddb4093d
+# %% ../nbs/01_constraints.ipynb #bd18d4f6
 #| code-fold: true
 #| code-summary: "helpers of Constraints: reports, drawing pairs from labels"
 @dataclass(repr=False)
@@ -1059,7 +1059,7 @@ def _upper(n, i, j, w):
         )
     return [u.maximum(v) for u, v in zip(U, L)]
 
-# %% ../nbs/01_constraints.ipynb #f623b6c1
+# %% ../nbs/01_constraints.ipynb #ce803615
 #| code-fold: true
 #| code-summary: "Constraints and ClosedConstraints"
 class Constraints(SideInformation):
@@ -1513,7 +1513,7 @@ class ClosedConstraints(Constraints):
         self.expert = np.zeros(self._code.size, np.int64)
         return self.__dict__[name]
 
-# %% ../nbs/01_constraints.ipynb #67f01668
+# %% ../nbs/01_constraints.ipynb #03f1ee90
 #| code-fold: true
 #| code-summary: "Triplets"
 _TRIPLE_WORDS = np.array([*RESPONSES["triple"], "unsure"])
@@ -1694,21 +1694,26 @@ def _distinct_triples(N, n, rng):
     key = rng.permutation(key)[:n]
     return np.column_stack([key // N // N, key // N % N, key % N])
 
-# %% ../nbs/01_constraints.ipynb #2b6ffda6
+# %% ../nbs/01_constraints.ipynb #86dc7516
 #| code-fold: true
 #| code-summary: "as_constraints, as_triplets, and answers in the place of y"
 def _is_tuples(x, k):
     "A list of tuples of length `k`?"
-    if not isinstance(x, (list, tuple)) or not len(x):
+    if not isinstance(x, (list, tuple)) or not len(x) or _is_columns_and_values(x):
         return False
     return all(isinstance(t, (list, tuple)) and len(t) == k for t in x)
 
 
 def _is_columns_and_values(x):
-    "`(pairs, values)`?"
-    if not isinstance(x, (tuple, list)) or len(x) != 2 or isinstance(x[1], str):
+    "`(pairs, values)` or `(triples, answers)`?"
+    if not isinstance(x, (tuple, list)) or len(x) != 2:
         return False
-    return np.ndim(x[1]) == 1 and not _is_tuples(x, 3)
+    rows, values = x
+    if isinstance(values, str) or not hasattr(values, "__len__"):
+        return False
+    if isinstance(rows, str) or not hasattr(rows, "__len__"):
+        return False
+    return all(hasattr(t, "__len__") and not isinstance(t, str) for t in rows)
 
 
 def _is_answers(x):
@@ -1745,6 +1750,11 @@ def read_constraints(
         return Constraints(*pair_columns(obj[0], "pairs"), obj[1], **how)
     if isinstance(obj, (list, tuple)) and not len(obj):
         return Constraints([], [], [], **how)
+    if _is_tuples(obj, 2):
+        raise ValueError(
+            f"{counted(len(obj), 'pair')} but no answers: give (a, b, 'same') or "
+            "(pairs, values). First is {}.".format(obj[0])
+        )
     raise TypeError(
         f"constraints of type {type(obj).__name__} are not understood. Give Constraints, Answers, "
         "[(a, b, 'same'), …], (pairs, values), a data frame with columns a, b, value, "
@@ -1847,9 +1857,8 @@ def side_information_keyword(
 
 def _meant_for(y, X, keywords):
     "The keyword that `y` looks like, or None."
-    if y is None or isinstance(y, str) or np.ndim(y) == 0 and not hasattr(y, "__len__"):
-        if not hasattr(y, "n_constraints") and not hasattr(y, "n_answers"):
-            return "bags" if isinstance(y, Bags) else None
+    if y is None or np.isscalar(y):
+        return None
     if _is_answers(y):
         return "answers" if "answers" in keywords else "constraints"
     if type(y).__name__ in _CONTAINERS:
@@ -1870,8 +1879,10 @@ def _meant_as_list(y, X):
         return "triplets"
     if _is_tuples(y, 3) and (len(y) != len(X) or isinstance(y[0][2], str)):
         return "constraints"
-    if isinstance(y, tuple) and _is_columns_and_values(y) and np.ndim(y[0]) == 2:
-        return "triplets" if np.shape(y[0])[1] == 3 else "constraints"
+    if isinstance(y, tuple) and _is_columns_and_values(y) and len(y[0]):
+        first = y[0][0]
+        size = len(first) if hasattr(first, "__len__") and not isinstance(first, str) else 0
+        return {2: "constraints", 3: "triplets"}.get(size)
     n = X.shape[0] if hasattr(X, "shape") else len(X)
     array = np.asarray(y) if hasattr(y, "__array__") else None
     if (

@@ -813,7 +813,7 @@ def cluster_usefulness(
 class DiSCTask(NamedTuple):
     "What `fit` works on."
 
-    p: object  # `Exact` or `Landmarks`
+    p: Exact | Landmarks
     starts: list
     few: list  # starts for the ends of the trade
 
@@ -848,7 +848,7 @@ class DiSC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedCluster
     cluster_usefulness_: float  # normalised HSIC of the labels with the scores, 0 to 1
     mu_: float  # price that was used
     sigma_: float  # kernel width that was used
-    balance_: Balance  # both ends of the trade, for mu="balance"; else None
+    balance_: Balance | None  # both ends of the trade, for mu="balance"; else None
     objective_: float  # F of the best start
     objectives_: np.ndarray  # F of every start
     objective_history_: list  # F per step of the best start; it falls

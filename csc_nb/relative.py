@@ -25,8 +25,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from .constraints import Constraints, Triplets, as_constraints, as_triplets
-from .constraints import _names_ids
-from .estimators import ConstrainedClusterer
+from .estimators import ConstrainedClusterer, frame_index
 from .graph import csr_adjacency, greedy_colouring
 from csc_nb.softmax import (
     SoftmaxPredictor,
@@ -691,11 +690,9 @@ class DiscriminativeClustering(SoftmaxPredictor, ConstrainedClusterer):
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
         "Cluster `X`; with no answers this is regularised information maximisation."
-        row_id = sample_id
-        if sample_id is None and hasattr(X, "iloc") and _names_ids(triplets):
-            row_id = np.asarray(X.index)
+        index = frame_index(X)
         X, c = self._validate_fit(X, constraints, sample_id)
-        t = as_triplets(triplets, n_samples=len(X), sample_id=row_id)
+        t = as_triplets(triplets, len(X), sample_id, index=index)
         K, noise = self._check_n_clusters(len(X)), self._noise()
         ans = self._read(c, t)
         mean, sd = column_scale(X, self.scale)

@@ -97,18 +97,18 @@ CONTAINERS = [
     ),
     (
         "half a row",
-        lambda: C([0, 0.5], [1, 2], [1, 1]),
-        ["1 entry of a not a row number: first is a[1] = 0.5"],
+        lambda: as_constraints(C([0, 0.5], [1, 2], [1, 1]), n_samples=10),
+        ["name rows by id", "pass sample_id="],
     ),
     (
         "NaN row",
         lambda: C([0, 1], [1, np.nan], [1, 1]),
-        ["1 entry of b not a row number: first is b[1] = nan"],
+        ["1 entry of b empty: first is b[1]"],
     ),
     (
         "None row",
         lambda: C([0, None], [1, 2], [1, 1]),
-        ["a not a row number: first is a[1] = None"],
+        ["1 entry of a empty: first is a[1]"],
     ),
     (
         "mask as rows",
@@ -117,13 +117,13 @@ CONTAINERS = [
     ),
     (
         "text among numbers",
-        lambda: C([0, "s1"], [1, 2], [1, 1]),
-        ["a not a row number: first is a[1] = 's1'"],
+        lambda: as_constraints(C([0, "s1"], [1, 2], [1, 1]), n_samples=10),
+        ["name rows by id", "pass sample_id="],
     ),
     (
         "text and numbers",
-        lambda: C(["s1"], [2], [1]),
-        ["a not a row number", "all by ids"],
+        lambda: as_constraints(C(["s1"], [2], [1]), n_samples=10),
+        ["name rows by id", "pass sample_id="],
     ),
     (
         "negative n_samples",
@@ -441,7 +441,7 @@ CONTAINERS = [
     (
         "pairs without values",
         lambda: as_constraints([(0, 1), (1, 2)], n_samples=5),
-        ["pairs must be a list of pairs (i, j): 2 entries are not, first is pairs[0] = 0"],
+        ["2 pairs but no answers", "First is (0, 1)"],
     ),
     (
         "pairs of three",

@@ -30,7 +30,7 @@ from csc_nb.baselines.kmeans import (
     warn_fewer_clusters,
 )
 from ..constraints import Constraints, as_triplets
-from ..estimators import ConstrainedClusterer, broken_answers
+from ..estimators import ConstrainedClusterer, broken_answers, frame_index
 from ..graph import ml_components
 
 # %% ../../nbs/21_metric_baselines.ipynb #a99320a3
@@ -426,11 +426,10 @@ class LSML(MetricLearner):
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
         "Learn the metric from pairs, triplets, or both."
         self._check_params()
-        index = np.asarray(X.index) if hasattr(X, "iloc") else None
+        index = frame_index(X)
         X, c = self._validate_fit(X, constraints, sample_id)
         c = sort_answers(c.a, c.b, c, len(X))
-        names = index if sample_id is None else sample_id
-        t = as_triplets(triplets, n_samples=len(X), sample_id=names)
+        t = as_triplets(triplets, len(X), sample_id, index=index)
         rng = check_random_state(self.random_state)
         unit = X / np.sqrt(mean_var(X))
         near, far, w = comparisons(unit, c, t, self.max_comparisons, rng)
@@ -565,6 +564,9 @@ class MetricKMeans(ConstrainedClusterer):
         "The learner that stands for `None`."
         return ITML()
 
+    def _new_learner(self) -> MetricLearner:
+        return self._default() if self.learner is None else clone(self.learner)
+
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Learn the metric from `constraints`, then cluster."
         X, c = self._validate_fit(X, constraints, sample_id)
@@ -573,7 +575,7 @@ class MetricKMeans(ConstrainedClusterer):
     def _fit(self, X, c, more):
         K, rng = self._check_n_clusters(len(X)), check_random_state(self.random_state)
         answers = sort_answers(c.a, c.b, c, len(X))
-        learner = self._default() if self.learner is None else clone(self.learner)
+        learner = self._new_learner()
         if "random_state" in learner.get_params():
             learner.set_params(random_state=rng.randint(2**31 - 1))
         with warnings.catch_warnings():
@@ -649,10 +651,9 @@ class LSMLKMeans(MetricKMeans):
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
         "Learn the metric from `constraints` and `triplets`, then cluster."
-        index = np.asarray(X.index) if hasattr(X, "iloc") else None
+        index = frame_index(X)
         X, c = self._validate_fit(X, constraints, sample_id)
-        names = index if sample_id is None else sample_id
-        t = as_triplets(triplets, n_samples=len(X), sample_id=names)
+        t = as_triplets(triplets, len(X), sample_id, index=index)
         return self._fit(X, c, {} if t.empty else {"triplets": t})
 
 
