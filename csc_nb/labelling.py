@@ -4,7 +4,7 @@
 
 # %% ../nbs/30_labelling.ipynb #938248a7
 from __future__ import annotations
-import csv, io, json, math, os, re, time
+import csv, io, json, math, os, re, time, warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -788,7 +788,9 @@ def settle(
     z = min(z, seeded_groups(X, must, cannot, K), key=price)
     if 1 < K < len(X):
         pairs = Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X))
-        round_ = PCKMeans(K, random_state=0).fit(X, constraints=pairs).labels_
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # answers may contradict each other here
+            round_ = PCKMeans(K, random_state=0).fit(X, constraints=pairs).labels_
         more = broken_facts(round_, facts).sum() - broken_facts(z, facts).sum()
         clear = more >= max(3, 0.2 * len(facts))
         if not clear and price(round_) - price(z) <= 0.05 * len(X):
