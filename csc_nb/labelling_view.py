@@ -777,7 +777,7 @@ class AskView:
             f"{buttons(s['answers'], 'csc-answer')}{buttons(s['more'], 'csc-small')}{conflict}"
             f'<div class="csc-note">{html.escape(p.get("advice", {}).get("text", ""))}</div>'
             f'<div class="csc-facts">{facts}</div>'
-            f'<div class="csc-panel">{picture}<div>{p.get("groups", "")}</div></div></div>'
+            f'<div class="csc-look">{picture}<div>{p.get("groups", "")}</div></div></div>'
         )
 
 # %% ../nbs/30a_labelling_view.ipynb #6e30b002
@@ -863,7 +863,7 @@ class StartView:
         try:
             if message["action"] == "begin":
                 self.settings = self._read(message.get("form") or {})
-            self.session = self.begin(self.settings, message["action"] == "take over")
+            self.session = self.begin(self.settings, message["action"] == "take-over")
         except LogInUse as e:
             self.widget.screen = in_use_screen(e, self.words, self.language)
             return
@@ -900,7 +900,7 @@ def in_use_screen(error, words, language):
     "A log that another tab or kernel has: who, since when, and a way on."
     who = error.holder.get("annotator") or error.holder.get("user") or "?"
     text = words["in use text"].format(who, error.holder.get("since", "?"))
-    more = [dict(action="take over", label=words["take over"], css="csc-main")]
+    more = [dict(action="take-over", label=words["take over"], css="csc-main")]
     return dict(
         turn="in use",
         pause=0,
@@ -983,6 +983,11 @@ def make_session(
     take_over=False,
 ):
     "A session for a CSV file, from plain settings."
+    chosen = settings_in(log)  # on the first screen
+    id, show = chosen.get("id", id), chosen.get("show", show)
+    features = chosen.get("features", features)
+    n_clusters = chosen.get("n_clusters", n_clusters)
+    question = chosen.get("question", question)
     made = plain_learner(learner, n_clusters, triplets, seed)
     if questions:
         columns = list(read_csv(questions).values())
@@ -1037,7 +1042,8 @@ def web_page(settings):
         if first and not chosen and not old:
             display(first_screen(s))
         else:
-            begin = lambda take_over: make_session(**{**s, **chosen}, take_over=take_over)
+            wait = 3.0  # a page that was reloaded lets go of the log by then
+            begin = lambda take_over: make_session(**s, wait=wait, take_over=take_over)
             display(OpenView(begin, s.get("language", "en")))
     except Exception as e:
         words = words_of(s.get("language", "en"))
@@ -1057,7 +1063,7 @@ def first_screen(settings):
         if not settings_in(settings["log"]):
             journal.append("note", kind="setup", settings=chosen)
         journal.close()
-        return make_session(**{**settings, **chosen}, take_over=take_over)
+        return make_session(**settings, take_over=take_over)
 
     table = read_csv(settings["table"])
     keep = {k: settings.get(k) for k in ("id", "show")}

@@ -1019,7 +1019,7 @@ def test_a_log_that_is_open_elsewhere_is_taken_over_on_demand(tmp_path):
         v = OpenView(lambda take_over: new(tmp_path, "held.jsonl", take_over=take_over))
         assert v.session is None and v.widget.screen["turn"] == "in use"
         assert v.widget.screen["note"].startswith("A has it open since 20")
-        v.widget._handle_custom_msg(dict(action="take over"), [])
+        v.widget._handle_custom_msg(dict(action="take-over"), [])
         s = v.session
         s.answer(s.turn.id, "same")
         p.stdin.write("go on\n")

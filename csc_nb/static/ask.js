@@ -164,7 +164,7 @@ function render({ model, el }) {
       const facts = p.facts.map(([value, name, tip]) => tag("span", { title: tip || null }, tag("b", {}, `${value}`), ` ${name}`));
       parts.panel.append(tag("div", { class: "csc-facts" }, facts));
     }
-    if (p.picture) parts.panel.append(tag("div", { class: "csc-panel" }, tag("img", { src: p.picture, alt: p.alt }), tag("div", { html: p.groups })));
+    if (p.picture) parts.panel.append(tag("div", { class: "csc-look" }, tag("img", { src: p.picture, alt: p.alt }), tag("div", { html: p.groups })));
     if (p.old && p.old.length) parts.panel.append(drawOld(p.old));
   }
 
@@ -224,7 +224,7 @@ function render({ model, el }) {
     for (const b of [...(screen().answers || []), ...(screen().more || [])]) {
       if (b.key) list.append(tag("dt", {}, tag("span", { class: "csc-key", style: "display:inline-block" }, b.key.toUpperCase())), tag("dd", {}, b.label));
     }
-    parts.help.append(tag("div", { class: "csc-help" }, tag("b", {}, word("help")), list, tag("div", { class: "csc-note" }, word("help text"))));
+    parts.help.append(tag("div", {}, tag("b", {}, word("help")), list, tag("div", { class: "csc-note" }, word("help text"))));
   }
 
   const drawMessage = () => { parts.message.innerHTML = model.get("message") || ""; };
