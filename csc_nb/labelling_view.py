@@ -4,31 +4,41 @@
 
 # %% ../nbs/30a_labelling_view.ipynb #0082a545
 from __future__ import annotations
-import base64, csv, html, io, json, os, secrets, signal, socket, subprocess, sys, tempfile, time, urllib.error, urllib.request
+import base64, csv, html, io, json, os, secrets, signal, socket, subprocess, sys
+import tempfile, time, urllib.error, urllib.request
+from importlib.resources import files
 from pathlib import Path
 import numpy as np
 import ipywidgets as W
 from IPython.display import display
-from .labelling import Session, _missing, _number, _series, open_image
-from .plotting import PALETTE, best_plane, cluster_style, few_shades, plot_clusters
+from csc_nb.labelling import (
+    AskPairs,
+    AskTriplets,
+    Items,
+    _missing,
+    _number,
+    _series,
+    open_image,
+    opposite,
+)
+from .oracles import LogInUse, read_journal, standing_answers
+from .plotting import best_plane, cluster_style, few_shades, plot_clusters, PALETTE
 
 # %% auto #0
-__all__ = ['LIMIT', 'STYLE', 'PAIR_KEYS', 'TRIPLE_KEYS', 'MORE_KEYS', 'text_html', 'number_html', 'image_html', 'series_html',
-           'cell_html', 'drawn_html', 'card_html', 'question_html', 'key_catcher', 'cluster_png', 'steady',
-           'members_html', 'AskView', 'read_csv', 'make_session', 'web_page', 'free_port', 'write_site', 'Site']
+__all__ = ['LIMIT', 'STYLE', 'WORDS', 'PAIR_KEYS', 'TRIPLE_KEYS', 'MORE_KEYS', 'text_html', 'number_html', 'image_html',
+           'series_html', 'cell_html', 'drawn_html', 'card_html', 'question_html', 'static', 'ask_widget',
+           'cluster_png', 'steady', 'short_html', 'members_html', 'words_of', 'answer_buttons', 'said_word',
+           'by_position', 'AskView', 'settings_in', 'StartView', 'in_use_screen', 'OpenView', 'read_csv',
+           'make_session', 'plain_learner', 'web_page', 'first_screen', 'free_port', 'write_site', 'Site']
 
 # %% ../nbs/30a_labelling_view.ipynb #9a4954fe
+#| code-fold: true
+#| code-summary: "text, numbers, images and series as inert HTML"
 LIMIT = 2000  # characters shown of a cell
 
 
 def text_html(v, limit=LIMIT):
-    """Any value as inert, isolated text.
-
-    Parameters
-    ----------
-    v
-    limit : default=LIMIT
-    """
+    "Any value as inert, isolated text."
     s = str(v)
     more = (
         f'<span class="csc-more"> … {len(s):,} characters, the first {limit:,} shown</span>'
@@ -74,16 +84,7 @@ def image_html(v, folder=".", size=320):
 
 
 def series_html(v, lo=None, hi=None, w=320, h=120):
-    """A line through the numbers of a cell.
-
-    Parameters
-    ----------
-    v
-    lo : default=None
-    hi : default=None
-    w : default=320
-    h : default=120
-    """
+    "A line through the numbers of a cell."
     s = _series(v)
     if s is None:
         return '<span class="csc-missing">no series</span>'
@@ -98,16 +99,10 @@ def series_html(v, lo=None, hi=None, w=320, h=120):
     )
 
 # %% ../nbs/30a_labelling_view.ipynb #139ef95a
+#| code-fold: true
+#| code-summary: "one cell; what a show function returned"
 def cell_html(items, c, i, rows):
-    """Cell `c` of row `i`, seen beside `rows`.
-
-    Parameters
-    ----------
-    items
-    c
-    i
-    rows
-    """
+    "Cell `c` of row `i`, seen beside `rows`."
     v, kind = items.columns[c][i], items.kinds[c]
     if kind == "image":
         return image_html(v, items.folder)
@@ -128,12 +123,7 @@ def cell_html(items, c, i, rows):
 
 
 def drawn_html(out):
-    """What a `show` function returned, made inert.
-
-    Parameters
-    ----------
-    out
-    """
+    "What a `show` function returned, made inert."
     if hasattr(out, "savefig"):
         b = io.BytesIO()
         out.savefig(b, format="png", dpi=80)
@@ -151,16 +141,10 @@ def drawn_html(out):
     return f'<div class="csc-text">{text_html(out)}</div>'
 
 # %% ../nbs/30a_labelling_view.ipynb #0c6b0856
+#| code-fold: true
+#| code-summary: "cards"
 def card_html(items, i, rows, name=""):
-    """Row `i` as a card, differences to the other `rows` marked.
-
-    Parameters
-    ----------
-    items
-    i
-    rows
-    name : default=''
-    """
+    "Row `i` as a card, differences to the other `rows` marked."
     head = f'<div class="csc-head">{html.escape(name)}{" · " if name else ""}{text_html(items.ids[i], 80)}</div>'
     if items.draw is not None:
         try:
@@ -183,130 +167,43 @@ def card_html(items, i, rows, name=""):
 
 
 def question_html(items, shown):
-    """All cards of a screen.
-
-    Parameters
-    ----------
-    items
-    shown
-    """
+    "All cards of a screen."
     names = ("A", "B", "C") if len(shown) == 3 else ("", "")
     return f'<div class="csc-cards">{"".join(card_html(items, i, shown, n) for i, n in zip(shown, names))}</div>'
 
 # %% ../nbs/30a_labelling_view.ipynb #773274ed
-STYLE = """<style>
-.csc-ask{--ink:var(--jp-ui-font-color1,#1f2430);--soft:var(--jp-ui-font-color2,#5c6370);--line:var(--jp-border-color2,#d9dde3);--paper:var(--jp-layout-color1,#fff);--wash:var(--jp-layout-color2,#f5f6f8);
- font:15px/1.45 system-ui,sans-serif;color:var(--ink);max-width:980px;outline:none;padding:6px;border-radius:10px;border:2px solid transparent;overflow:visible}
-.csc-ask:focus-within{border-color:#0072B233}
-.csc-ask .widget-html,.csc-ask .widget-html-content,.csc-ask .jupyter-widgets{max-width:100%;line-height:1.45}
-.csc-ask h3{margin:.2em 0 .4em;font-size:19px;font-weight:600}
-.csc-cards{display:flex;gap:14px;align-items:stretch}
-.csc-card{flex:1 1 0;min-width:0;background:var(--paper);border:1px solid var(--line);border-radius:10px;padding:14px 16px;overflow-wrap:anywhere}
-.csc-head{color:var(--soft);font-size:13px;margin-bottom:8px}
-.csc-card table{width:100%;border-collapse:collapse;table-layout:fixed}.csc-card th{width:42%}
-.csc-card th{font-weight:400;color:var(--soft);text-align:left;padding:4px 8px;vertical-align:top}.csc-card td{padding:4px 8px;text-align:left}.csc-card .csc-sign{width:1.6em;text-align:right;padding:4px 6px;color:#9a5b00;font-weight:600}
-.csc-differ td,.csc-differ th{background:#E69F0022}.csc-differ th{box-shadow:inset 4px 0 #E69F00}
-.csc-text{white-space:pre-wrap;font-size:16px;max-height:260px;overflow:auto}.csc-block{margin-bottom:8px}.csc-name{color:var(--soft);font-size:13px}
-.csc-card img{max-width:100%;max-height:280px;display:block;margin:auto;border-radius:6px;image-rendering:pixelated}.csc-series{width:100%;height:auto;display:block}.csc-frame{width:100%;height:220px;border:0;background:#fff}
-.csc-more,.csc-missing{color:var(--soft);font-size:13px}.csc-missing{font-style:italic}
-.csc-ask button.csc-answer{height:54px;font-size:17px;font-weight:600;border-radius:10px;flex:1 1 0;min-width:0;border:1px solid var(--line);background:var(--wash);color:var(--ink);line-height:1.2;padding:0 6px}
-.csc-ask button.csc-yes{background:#1A8F3C;border-color:#1A8F3C;color:#fff}.csc-ask button.csc-no{background:#C3201F;border-color:#C3201F;color:#fff}
-.csc-ask button.csc-small{height:34px;font-size:14px;border-radius:8px;border:1px solid var(--line);background:var(--paper);color:var(--ink);line-height:1}
-.csc-ask button:hover{filter:brightness(.96)}.csc-ask button:focus-visible{outline:3px solid #0072B2}.csc-ask button:disabled{opacity:.45}
-.csc-bar{height:6px;border-radius:3px;background:var(--line);overflow:hidden;margin:6px 0}.csc-bar i{display:block;height:100%;background:#0072B2}
-.csc-note{color:var(--soft);font-size:13.5px}.csc-alert{background:#E69F0018;border:1px solid #E69F00;border-radius:10px;padding:10px 14px;margin:8px 0 2px}.csc-good{background:#1A8F3C14;border:1px solid #1A8F3C66;border-radius:10px;padding:8px 14px}
-.csc-facts{display:flex;flex-wrap:wrap;gap:4px 18px;font-size:14px}.csc-facts b{font-size:16px}
-.csc-group{display:flex;gap:10px;align-items:baseline;padding:5px 0;border-top:1px solid var(--line);font-size:14px}.csc-dot{flex:none;width:12px;height:12px;border-radius:6px;align-self:center}.csc-group .csc-who{color:var(--soft);overflow:hidden;text-overflow:ellipsis;white-space:nowrap;min-width:0}
-.csc-group img{height:34px!important;width:auto;margin:0 2px;border-radius:3px;image-rendering:pixelated;vertical-align:middle}.csc-group svg{width:60px;height:24px;vertical-align:middle;display:inline-block}
-@media(max-width:640px){.csc-cards{flex-direction:column}}
-</style>"""
+def static(name: str) -> str:
+    "A file of the view."
+    return (files("csc_nb") / "static" / name).read_text(encoding="utf-8")
+
+
+STYLE = f"<style>{static('ask.css')}</style>"
 
 # %% ../nbs/30a_labelling_view.ipynb #a48d6d3e
-_KEYS_JS = """
-function render({model, el}) {
-  let root = null, since = 0, sent = null, gone = false; // sent: the turn for which a message is on its way
-  const lab = () => !!el.closest('.jp-NotebookPanel');
-  const go = (action) => {
-    const turn = model.get('turn');
-    if (performance.now() - since < model.get('pause')*1000 || sent === turn) return;
-    sent = turn; model.send({action, turn, seconds: (performance.now() - since)/1000});
-  };
-  const typing = (t) => t && t.closest && t.closest('input,textarea,select,[contenteditable=true]');
-  const key = (e) => {
-    if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target)) return;
-    const action = model.get('bindings')[e.key.length === 1 ? e.key.toLowerCase() : e.key];
-    if (!action) return;
-    e.preventDefault(); e.stopPropagation();
-    if (!e.repeat) go(action);
-  };
-  const click = (e) => {
-    const b = e.target.closest && e.target.closest('button');
-    if (!b || !root.contains(b)) return;
-    const mine = [...b.classList].find(c => c.startsWith('csc-do-'));
-    if (e.detail > 1 || mine) { e.preventDefault(); e.stopImmediatePropagation(); }
-    if (e.detail <= 1 && mine && !b.disabled) go(mine.slice(7));
-    root.focus({preventScroll: true});
-  };
-  const fresh = () => { requestAnimationFrame(() => { since = performance.now(); el.dataset.turn = model.get('turn'); }); };
-  const attach = () => {
-    if (gone) return;
-    root = el.closest('.csc-ask');
-    if (!root) return void setTimeout(attach, 50);
-    root.tabIndex = 0; root.setAttribute('data-lm-suppress-shortcuts', 'true'); root.setAttribute('role', 'group'); root.setAttribute('aria-label', 'Questions');
-    (lab() ? root : document).addEventListener('keydown', key, true);
-    root.addEventListener('click', click, true); root.addEventListener('dblclick', e => e.preventDefault());
-    root.dataset.keys = 'on'; fresh();
-  };
-  model.on('change:turn', fresh); model.on('change:heard', () => { sent = null; }); attach();
-  return () => { gone = true; document.removeEventListener('keydown', key, true); if (root) root.removeEventListener('keydown', key, true); };
-}
-export default { render };
-"""
-
-# %% ../nbs/30a_labelling_view.ipynb #d2fced8b
-def key_catcher(**traits):
-    """A widget that listens for keys, or `None` without anywidget.
-
-    Parameters
-    ----------
-    **traits
-    """
+def ask_widget(**traits):
+    "The component, with its traits; it needs anywidget."
     try:
         import anywidget, traitlets
     except ImportError:
-        return None
+        raise ImportError(
+            "The labelling screen needs anywidget: pip install anywidget."
+        ) from None
 
-    class KeyCatcher(anywidget.AnyWidget):
-        _esm = _KEYS_JS
-        bindings, turn, pause, heard = (
-            t.tag(sync=True)
-            for t in (
-                traitlets.Dict(),
-                traitlets.Unicode(),
-                traitlets.Float(0.2),
-                traitlets.Int(0),
-            )
-        )
+    class AskWidget(anywidget.AnyWidget):
+        _esm = static("ask.js")
+        _css = static("ask.css")
+        screen = traitlets.Dict().tag(sync=True)  # title, cards, buttons, keys
+        panel = traitlets.Dict().tag(sync=True)  # clusters, numbers, contradictions
+        message = traitlets.Unicode().tag(sync=True)
+        heard = traitlets.Int(0).tag(sync=True)  # messages that were dealt with
 
-    return KeyCatcher(**traits)
+    return AskWidget(**traits)
 
 # %% ../nbs/30a_labelling_view.ipynb #fc3c8f63
+#| code-fold: true
+#| code-summary: "the picture, with colours that stay"
 def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90) -> bytes:
-    """Scatter of the clusters so far as PNG, the rows in question ringed.
-
-    Parameters
-    ----------
-    X
-    labels
-    rows : default=()
-    plane : default=None
-    size : default=(4.6, 3.2)
-    dpi : default=90
-
-    Returns
-    -------
-    bytes
-    """
+    "Scatter of the clusters so far as PNG, the rows in question ringed."
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -332,13 +229,7 @@ def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90) -> byte
 
 
 def steady(labels, before):
-    """Rename clusters so that each keeps the number of the old one it shares most rows with: colours stay calm.
-
-    Parameters
-    ----------
-    labels
-    before
-    """
+    "Rename clusters so that each keeps the number of the old one it shares most rows with: colours stay calm."
     if before is None or len(before) != len(labels):
         return labels
     pairs, counts = np.unique(np.c_[labels, before], axis=0, return_counts=True)
@@ -359,494 +250,699 @@ def steady(labels, before):
     )
 
 # %% ../nbs/30a_labelling_view.ipynb #a987daf8
-def members_html(session, labels, n=4, top=8):
-    """Each cluster: colour, size, and a few members, those near its middle first.
+#| code-fold: true
+#| code-summary: "clusters in a few words"
+def short_html(items, i):
+    "A row in very few characters."
+    kinds = [c for c in items.show if items.kinds[c] in ("image", "series", "text")]
+    if items.draw is not None or not kinds:
+        return text_html(items.ids[i], 24)
+    v, kind = items.columns[kinds[0]][i], items.kinds[kinds[0]]
+    if kind == "image":
+        return image_html(v, items.folder, 34)
+    if kind == "series" and _series(v) is not None:
+        return series_html(v, w=80, h=30).split("</svg>")[0] + "</svg>"
+    return f"“{text_html(str(v)[:38], 38)}…”"
 
-    Parameters
-    ----------
-    session
-    labels
-    n : default=4
-    top : default=8
-    """
-    items, X, out = session.items, session.learner._X, []
-    kinds = (
-        [c for c in items.show if items.kinds[c] in ("image", "series", "text")]
-        if items.draw is None
-        else []
-    )
+
+def members_html(session, labels, words, n=4, top=8):
+    "Each cluster: colour, size, and a few members, those near its middle first."
+    items, out = session.items, []
     groups = sorted(set(labels.tolist()), key=lambda k: -int((labels == k).sum()))
     for k in groups[:top]:
         rows = np.flatnonzero(labels == k)
-        near = rows[
-            np.argsort(((X[rows] - X[rows].mean(0)) ** 2).sum(1), kind="stable")[:n]
-        ]
-
-        def short(i):
-            if not kinds:
-                return text_html(items.ids[i], 24)
-            v = items.columns[kinds[0]][i]
-            return (
-                image_html(v, items.folder, 34)
-                if items.kinds[kinds[0]] == "image"
-                else series_html(v, w=80, h=30).split("</svg>")[0] + "</svg>"
-                if items.kinds[kinds[0]] == "series" and _series(v) is not None
-                else f"“{text_html(str(v)[:38], 38)}…”"
-            )
-
-        colour = cluster_style(k)[0]
+        far = ((items.X[rows] - items.X[rows].mean(0)) ** 2).sum(1)
+        near = rows[np.argsort(far, kind="stable")[:n]]
+        who = " &nbsp; ".join(short_html(items, i) for i in near)
+        dot = f'<span class="csc-dot" style="background:{cluster_style(k)[0]}"></span>'
         out.append(
-            f'<div class="csc-group"><span class="csc-dot" style="background:{colour}"></span><b>{len(rows)}</b><span class="csc-who">{" &nbsp; ".join(short(i) for i in near)}</span></div>'
+            f'<div class="csc-group">{dot}<b>{len(rows)}</b>'
+            f'<span class="csc-who">{who}</span></div>'
         )
-    rest = (
-        f'<div class="csc-note">and {len(groups) - top} smaller clusters</div>'
-        if len(groups) > top
-        else ""
-    )
-    return "".join(out) + rest
+    if len(groups) > top:
+        more = words["smaller"].format(len(groups) - top)
+        out.append(f'<div class="csc-note">{html.escape(more)}</div>')
+    return "".join(out)
 
 # %% ../nbs/30a_labelling_view.ipynb #9712dfd5
-PAIR_KEYS = [
-    ("same", "Same", "s", "csc-yes"),
-    ("different", "Different", "d", "csc-no"),
-    ("unsure", "Don’t know", "u", ""),
-]
+#| code-fold: true
+#| code-summary: "the words of the screen in English, German, French, Spanish and Norwegian"
+_WORDS = """
+key | en | de | fr | es | no
+pair | Do these two belong together? | Gehören diese beiden zusammen? | Ces deux vont-ils ensemble ? | ¿Van juntos estos dos? | Hører disse to sammen?
+triple | Two belong together, one is the odd one out: which? | Zwei gehören zusammen, eines nicht: welches? | Deux vont ensemble, un est l’intrus : lequel ? | Dos van juntos y uno no: ¿cuál? | To hører sammen, én skiller seg ut: hvilken?
+same | Same | Gleich | Pareil | Igual | Samme
+different | Different | Verschieden | Différent | Distinto | Ulik
+unsure | Don’t know | Weiß nicht | Je ne sais pas | No lo sé | Vet ikke
+bc | A is the odd one | A passt nicht | A est l’intrus | A es distinto | A skiller seg ut
+ac | B is the odd one | B passt nicht | B est l’intrus | B es distinto | B skiller seg ut
+ab | C is the odd one | C passt nicht | C est l’intrus | C es distinto | C skiller seg ut
+none | None: all alike, or all different | Keines: alle gleich oder alle verschieden | Aucun : tous pareils ou tous différents | Ninguno: todos iguales o todos distintos | Ingen: alle like eller alle ulike
+skip | Ask later | Später fragen | Plus tard | Más tarde | Spør senere
+undo | Undo | Zurück | Annuler | Deshacer | Angre
+later | Questions put aside | Zurückgestellte Fragen | Questions mises de côté | Preguntas aplazadas | Utsatte spørsmål
+stop | Stop here | Hier aufhören | Arrêter ici | Parar aquí | Stopp her
+resume | Go on | Weiter | Continuer | Seguir | Fortsett
+save | Save clusters as CSV | Gruppen als CSV speichern | Enregistrer en CSV | Guardar como CSV | Lagre som CSV
+results | Look at the clusters | Gruppen ansehen | Voir les groupes | Ver los grupos | Se på gruppene
+back | Back to the questions | Zurück zu den Fragen | Retour aux questions | Volver a las preguntas | Tilbake til spørsmålene
+stopped | Stopped. Every answer is saved. | Angehalten. Jede Antwort ist gespeichert. | Arrêté. Chaque réponse est enregistrée. | Detenido. Todas las respuestas están guardadas. | Stoppet. Alle svar er lagret.
+end | That was the last question. Thank you. | Das war die letzte Frage. Danke. | C’était la dernière question. Merci. | Era la última pregunta. Gracias. | Det var siste spørsmål. Takk.
+aside | You put this aside. | Das hatten Sie zurückgestellt. | Vous l’aviez mise de côté. | La había aplazado. | Du utsatte denne.
+answers | {} answers | {} Antworten | {} réponses | {} respuestas | {} svar
+of | {} of {} answers | {} von {} Antworten | {} réponses sur {} | {} de {} respuestas | {} av {} svar
+saved | saved in {} | gespeichert in {} | enregistré dans {} | guardado en {} | lagret i {}
+not saved | not saved | nicht gespeichert | non enregistré | sin guardar | ikke lagret
+private | nothing leaves this machine | nichts verlässt diesen Rechner | rien ne quitte cette machine | nada sale de este equipo | ingenting forlater denne maskinen
+clusters | clusters | Gruppen | groupes | grupos | grupper
+n same | same | gleich | pareils | iguales | samme
+n different | different | verschieden | différents | distintos | ulike
+n unsure | don’t know | weiß nicht | sans avis | sin saber | vet ikke
+n skipped | put aside | zurückgestellt | de côté | aplazadas | utsatt
+follow | more pairs follow | weitere Paare folgen daraus | autres paires en découlent | pares más se deducen | par til følger
+sure | sure | sicher | sûr | seguro | sikker
+sure tip | How sure the learner is that all answers it relies on are right; it asks again until this is high. | Wie sicher der Lerner ist, dass alle Antworten, auf die er baut, richtig sind; er fragt nach, bis das hoch ist. | À quel point l’apprenant est sûr que les réponses utilisées sont justes ; il redemande jusqu’à l’être. | Cuán seguro está el sistema de que las respuestas que usa son correctas; pregunta hasta estarlo. | Hvor sikker læreren er på at svarene den bygger på er riktige; den spør igjen til den er sikker.
+smaller | and {} smaller clusters | und {} kleinere Gruppen | et {} groupes plus petits | y {} grupos más pequeños | og {} mindre grupper
+old | Your answers: look back, change one | Ihre Antworten: ansehen, ändern | Vos réponses : revoir, corriger | Sus respuestas: revisar, corregir | Dine svar: se, endre
+taken back | Taken back. | Zurückgenommen. | Annulé. | Deshecho. | Angret.
+nothing back | There is nothing to take back. | Es gibt nichts zurückzunehmen. | Il n’y a rien à annuler. | No hay nada que deshacer. | Det er ingenting å angre.
+put aside | Put aside; you will be asked again. | Zurückgestellt; die Frage kommt wieder. | Mise de côté ; on vous la reposera. | Aplazada; se le preguntará de nuevo. | Utsatt; du blir spurt igjen.
+written | Written: {} | Geschrieben: {} | Écrit : {} | Escrito: {} | Skrevet: {}
+changed | Answer {} is now “{}”. All other answers stay. | Antwort {} ist jetzt „{}“. Alle anderen bleiben. | La réponse {} est maintenant « {} ». Les autres restent. | La respuesta {} es ahora «{}». Las demás se mantienen. | Svar {} er nå «{}». Alle andre blir stående.
+kept | Kept. They count as possible mistakes. | Behalten. Sie gelten als mögliche Irrtümer. | Gardées. Elles comptent comme erreurs possibles. | Conservadas. Cuentan como posibles errores. | Beholdt. De teller som mulige feil.
+conflict | {} contradiction(s): these answers cannot all be right. | {} Widerspruch/Widersprüche: diese Antworten können nicht alle stimmen. | {} contradiction(s) : ces réponses ne peuvent pas toutes être justes. | {} contradicción(es): estas respuestas no pueden ser todas correctas. | {} motsigelse(r): disse svarene kan ikke alle være riktige.
+likely | The likeliest mistake comes first. Change one, or keep all. | Der wahrscheinlichste Irrtum steht zuerst. Ändern Sie eine oder behalten Sie alle. | L’erreur la plus probable vient d’abord. Corrigez-en une ou gardez tout. | El error más probable va primero. Corrija una o consérvelas todas. | Den mest sannsynlige feilen står først. Endre ett, eller behold alle.
+you said | Answer {}: you said “{}”. | Antwort {}: Sie sagten „{}“. | Réponse {} : vous avez dit « {} ». | Respuesta {}: usted dijo «{}». | Svar {}: du sa «{}».
+should be | It should be “{}” | Richtig ist „{}“ | Il faut « {} » | Debe ser «{}» | Det skal være «{}»
+keep | Keep all | Alle behalten | Tout garder | Conservar todas | Behold alle
+quick | That was quick: look at the new pair, then answer. | Das war schnell: erst ansehen, dann antworten. | C’était rapide : regardez, puis répondez. | Fue rápido: mire y luego responda. | Det var raskt: se først, svar så.
+help | Keys | Tasten | Touches | Teclas | Taster
+help text | Press ? to close. Keys work while you see this screen and are not typing elsewhere. | Mit ? schließen. Die Tasten gelten, solange Sie diesen Schirm sehen und nicht anderswo tippen. | ? pour fermer. Les touches marchent tant que cet écran est visible et que vous n’écrivez pas ailleurs. | ? para cerrar. Las teclas valen mientras vea esta pantalla y no escriba en otro sitio. | ? lukker. Tastene virker når du ser dette bildet og ikke skriver et annet sted.
+questions | Questions | Fragen | Questions | Preguntas | Spørsmål
+name | Name of the cluster | Name der Gruppe | Nom du groupe | Nombre del grupo | Navn på gruppen
+choose | choose cluster | Gruppe wählen | choisir le groupe | elegir grupo | velg gruppe
+typical | Typical | Typisch | Typiques | Típicos | Typiske
+doubtful | Doubtful | Zweifelhaft | Douteux | Dudosos | Tvilsomme
+all rows | All rows | Alle Zeilen | Toutes les lignes | Todas las filas | Alle rader
+merge | Merge the chosen clusters | Gewählte Gruppen vereinen | Réunir les groupes choisis | Unir los grupos elegidos | Slå sammen valgte grupper
+split | Split the chosen rows off | Gewählte Zeilen abtrennen | Séparer les lignes choisies | Separar las filas elegidas | Skill ut valgte rader
+undo edit | Undo the last change | Letzte Änderung zurück | Annuler la dernière modification | Deshacer el último cambio | Angre siste endring
+two clusters | Choose two clusters first. | Wählen Sie erst zwei Gruppen. | Choisissez d’abord deux groupes. | Elija antes dos grupos. | Velg to grupper først.
+some rows | Choose rows first: open “All rows”. | Wählen Sie erst Zeilen: „Alle Zeilen“ öffnen. | Choisissez d’abord des lignes. | Elija antes filas. | Velg rader først.
+go on early | Go on: advice comes after {} answers. | Weiter: Rat gibt es nach {} Antworten. | Continuez : un conseil viendra après {} réponses. | Siga: habrá consejo tras {} respuestas. | Fortsett: råd kommer etter {} svar.
+go on | Go on: the last {} answers still changed the clusters. | Weiter: die letzten {} Antworten haben die Gruppen noch verändert. | Continuez : les {} dernières réponses ont encore changé les groupes. | Siga: las últimas {} respuestas aún cambiaron los grupos. | Fortsett: de siste {} svarene endret fortsatt gruppene.
+go on check | Go on: the learner is checking earlier answers. | Weiter: der Lerner prüft frühere Antworten. | Continuez : des réponses anciennes sont vérifiées. | Siga: se comprueban respuestas anteriores. | Fortsett: tidligere svar blir sjekket.
+may stop | You may stop now: the last {} answers hardly changed the clusters. | Sie können aufhören: die letzten {} Antworten haben kaum etwas verändert. | Vous pouvez arrêter : les {} dernières réponses n’ont presque rien changé. | Puede parar: las últimas {} respuestas apenas cambiaron nada. | Du kan stoppe nå: de siste {} svarene endret nesten ingenting.
+go on bits | Go on: the next answer promises {} bits. | Weiter: die nächste Antwort verspricht {} Bit. | Continuez : la prochaine réponse promet {} bits. | Siga: la próxima respuesta promete {} bits. | Fortsett: neste svar lover {} bit.
+may stop bits | You may stop now: the next answer promises only {} bits. | Sie können aufhören: die nächste Antwort verspricht nur {} Bit. | Vous pouvez arrêter : la prochaine réponse ne promet que {} bits. | Puede parar: la próxima respuesta solo promete {} bits. | Du kan stoppe nå: neste svar lover bare {} bit.
+settle first | {} contradiction(s) to settle first. | Erst {} Widerspruch/Widersprüche klären. | {} contradiction(s) à régler d’abord. | Antes, {} contradicción(es) por resolver. | {} motsigelse(r) må avklares først.
+done | There is no question left. You are done. | Es gibt keine Frage mehr. Sie sind fertig. | Plus de question. C’est fini. | No quedan preguntas. Ha terminado. | Ingen spørsmål igjen. Du er ferdig.
+welcome | Before the first question | Vor der ersten Frage | Avant la première question | Antes de la primera pregunta | Før første spørsmål
+rows here | {} rows. Check what is used; you can leave everything as it is. | {} Zeilen. Prüfen Sie, was benutzt wird; es kann alles so bleiben. | {} lignes. Vérifiez ce qui est utilisé ; tout peut rester ainsi. | {} filas. Revise qué se usa; puede dejarlo todo así. | {} rader. Se hva som brukes; alt kan stå som det er.
+column | Column | Spalte | Colonne | Columna | Kolonne
+kind | Kind | Art | Type | Tipo | Type
+example | Examples | Beispiele | Exemples | Ejemplos | Eksempler
+role | What for | Wofür | Rôle | Uso | Bruk
+role used | compare by it, and show | vergleichen und zeigen | comparer et montrer | comparar y mostrar | sammenlign og vis
+role shown | show only | nur zeigen | montrer seulement | solo mostrar | bare vis
+role ignored | leave out | weglassen | ignorer | omitir | utelat
+role id | name of the row (id) | Name der Zeile (Id) | nom de la ligne (id) | nombre de la fila (id) | radens navn (id)
+your question | The question, in your words | Die Frage, in Ihren Worten | La question, avec vos mots | La pregunta, con sus palabras | Spørsmålet, med dine ord
+question hint | Say in what sense: “Same patient?”, “Same style?” | Sagen Sie, in welchem Sinn: „Gleicher Patient?“, „Gleicher Stil?“ | Dites en quel sens : « Même patient ? », « Même style ? » | Diga en qué sentido: «¿Mismo paciente?», «¿Mismo estilo?» | Si i hvilken forstand: «Samme pasient?», «Samme stil?»
+how many | How many groups are there, if you know? | Wie viele Gruppen gibt es, falls bekannt? | Combien de groupes, si vous le savez ? | ¿Cuántos grupos hay, si lo sabe? | Hvor mange grupper er det, hvis du vet?
+many hint | Leave empty if you do not know. | Leer lassen, wenn unbekannt. | Laissez vide si vous ne savez pas. | Déjelo vacío si no lo sabe. | La stå tomt hvis du ikke vet.
+begin | Begin | Anfangen | Commencer | Empezar | Begynn
+in use | This log is open elsewhere | Dieses Protokoll ist anderswo offen | Ce journal est ouvert ailleurs | Este registro está abierto en otro sitio | Denne loggen er åpen et annet sted
+in use text | {} has it open since {}. If that is a tab you left, go on here; that tab then writes no more. | {} hat es seit {} offen. Wenn das ein verlassenes Fenster ist, machen Sie hier weiter; jenes schreibt dann nichts mehr. | {} l’a ouvert depuis {}. Si c’est un onglet abandonné, continuez ici ; l’autre n’écrira plus. | {} lo tiene abierto desde {}. Si es una pestaña abandonada, siga aquí; aquella no escribirá más. | {} har den åpen siden {}. Er det en fane du forlot, fortsett her; den andre skriver da ikke mer.
+take over | Go on here | Hier weitermachen | Continuer ici | Seguir aquí | Fortsett her
+picture | clusters so far | Gruppen bisher | groupes jusqu’ici | grupos hasta ahora | grupper så langt
+"""
+
+
+def _read_words(text):
+    head, *lines = [
+        [c.strip() for c in line.split(" | ")] for line in text.strip().split("\n")
+    ]
+    return {
+        lang: {line[0]: line[1 + k] for line in lines} for k, lang in enumerate(head[1:])
+    }
+
+
+WORDS = _read_words(_WORDS)  # language → key → text
+
+
+def words_of(language):
+    "The words of a language."
+    if language not in WORDS:
+        raise ValueError(f"language={language!r} is not known: use {', '.join(WORDS)}.")
+    return WORDS[language]
+
+
+PAIR_KEYS = [("same", "s", "csc-yes"), ("different", "d", "csc-no"), ("unsure", "u", "")]
 TRIPLE_KEYS = [
-    ("bc", "A is the odd one", "a", ""),
-    ("ac", "B is the odd one", "b", ""),
-    ("ab", "C is the odd one", "c", ""),
-    ("none", "None: all alike, or all different", "n", ""),
-    ("unsure", "Don’t know", "u", ""),
+    ("bc", "a", ""),
+    ("ac", "b", ""),
+    ("ab", "c", ""),
+    ("none", "n", ""),
+    ("unsure", "u", ""),
 ]
-MORE_KEYS = [("skip", "Ask later", "k"), ("undo", "Undo", "z")]
-_WORD = {
-    1: "same",
-    -1: "different",
-    0: "don’t know",
-    "ab": "third odd",
-    "ac": "second odd",
-    "bc": "first odd",
-    "none": "none",
-    "unsure": "don’t know",
-}
+MORE_KEYS = [("skip", "k"), ("undo", "z")]
 
 
-def _by_position(turn, action):
-    "A triple is answered by place on the screen; the log wants it by the question's own order."
+def answer_buttons(kind, words):
+    "The buttons that answer a question."
+    keys = PAIR_KEYS if kind == "pair" else TRIPLE_KEYS
+    return [dict(action=a, label=words[a], key=k, css=css) for a, k, css in keys]
+
+
+def said_word(answer, words):
+    "An answer as the person would say it."
+    name = {1: "same", -1: "different", 0: "unsure"}.get(answer, answer)
+    return words[name].lower() if len(name) > 2 else words[name]
+
+
+def by_position(turn, action):
+    "A triple is answered by place on the screen; the log wants the question's own order."
     if turn.query.kind == "pair" or action in ("none", "unsure"):
         return action
     at = {turn.shown["abc".index(ch)] for ch in action}
     return "".join(ch for ch, i in zip("abc", turn.query.items) if i in at)
 
+# %% ../nbs/30a_labelling_view.ipynb #59daf14f
+#| code-fold: true
+#| code-summary: "AskView: what is on the screen, and what a click or a key does"
+class AskView:
+    "The screen of a session; holds no answers of its own."
 
-class _Buttons:
-    "Buttons with their keys, bound to a turn."
-
-    def _make(self, action, text, key, classes=(), small=False):
-        b = W.Button(
-            description=f"{text}  [{key.upper()}]"
-            if self.catcher is not None and key
-            else text,
-            tooltip=f"key {key.upper()}" if key else "",
-        )
-        b.layout = W.Layout(width="auto", flex="0 0 auto" if small else "1 1 0")
-        for c in (
-            "csc-small" if small else "csc-answer",
-            f"csc-do-{action}",
-            *filter(None, classes),
-        ):
-            b.add_class(c)
-        turn = "stopped" if self.stopped else getattr(self.session.turn, "id", "end")
-        b.on_click(
-            lambda _, t=turn: self.do(action, t if self.catcher is None else self.shown_id)
-        )
-        return b
-
-# %% ../nbs/30a_labelling_view.ipynb #8ba89e70
-class _Layout(_Buttons):
-    "The parts of the screen."
-
-    def __init__(self, session, title=None, keys=True, panel=True, pause=0.2):
-        (
-            self.session,
-            self.title,
-            self.pause,
-            self.panel_on,
-            self.ignored,
-            self.stopped,
-            self.shown_id,
-            self._cost,
-            self._labels,
-        ) = session, title, pause, panel, 0, False, None, 0.0, None
-        self.catcher = key_catcher(pause=pause) if keys else None
-        if self.catcher is not None:
-            self.catcher.on_msg(
-                lambda _, m, b: self.do(m.get("action"), m.get("turn"), m.get("seconds"))
-            )
+    def __init__(
+        self,
+        session,  # `AskPairs` or `AskTriplets`
+        title=None,  # the question; None: that of the session
+        panel=True,  # show clusters and numbers?
+        pause=0.2,  # seconds in which a new screen takes no answer
+    ):
+        self.session, self.title, self.pause, self.panel_on = session, title, pause, panel
+        self.words = words_of(session.language)
+        self.ignored, self.page, self.shown_id = 0, "questions", None
+        self._cost, self._labels, self._shown_at = 0.0, None, 0.0
         self.plane = best_plane(session.items.X)
-        box = lambda *c, **k: W.VBox(list(c), layout=W.Layout(width="100%", **k))
-        self.head, self.cards, self.message, self.facts, self.alert, self.members = (
-            W.HTML(layout=W.Layout(width="100%")) for _ in range(6)
-        )
-        self.answers, self.more = (
-            W.HBox(layout=W.Layout(width="100%", grid_gap="10px")),
-            W.HBox(layout=W.Layout(width="100%", grid_gap="8px", align_items="center")),
-        )
-        self.alert_row = W.HBox(layout=W.Layout(flex_flow="row wrap", grid_gap="6px"))
-        self.picture = W.Image(
-            format="png", layout=W.Layout(width="46%", height="auto", object_fit="contain")
-        )
-        self.picture.add_class("csc-picture")
-        self.members.layout = W.Layout(width="52%")
-        self.old = W.Select(options=[], rows=6, layout=W.Layout(width="100%"))
-        self.old_row = W.HBox(layout=W.Layout(grid_gap="6px", flex_flow="row wrap"))
-        self.fold = W.Accordion(
-            [box(self.old, self.old_row)],
-            titles=("Your answers: look back, change one",),
-            selected_index=None,
-            layout=W.Layout(width="100%"),
-        )
-        hint = (
-            []
-            if self.catcher is not None
-            else [
-                W.HTML(
-                    '<div class="csc-note">Keys need anywidget (<code>pip install anywidget</code>); the buttons work without it.</div>'
-                )
-            ]
-        )
-        self.widget = box(
-            W.HTML(STYLE),
-            self.head,
-            self.cards,
-            self.answers,
-            self.more,
-            self.message,
-            *hint,
-            self.alert,
-            self.alert_row,
-            self.facts,
-            W.HBox([self.picture, self.members], layout=W.Layout(width="100%")),
-            self.fold,
-            *([self.catcher] if self.catcher is not None else []),
-        )
-        self.widget.add_class("csc-ask")
+        self.widget = ask_widget()
+        self.widget.on_msg(lambda _, message, buffers: self._receive(message))
         self.refresh()
 
     def _ipython_display_(self):
         display(self.widget)
 
-# %% ../nbs/30a_labelling_view.ipynb #31ed777c
-class _Acting(_Layout):
-    def do(self, action, turn_id, seconds=None):
+    @property
+    def screen(self) -> dict:
+        return self.widget.screen
+
+    @property
+    def panel(self) -> dict:
+        return self.widget.panel
+
+    @property
+    def message(self) -> str:
+        return self.widget.message
+
+    def _receive(self, message):
+        if isinstance(message, dict):
+            message = dict(message)
+            action, turn = message.pop("action", None), message.pop("turn", None)
+            self.do(action, turn, message.pop("seconds", None), **message)
+
+    def do(self, action, turn_id, seconds=None, **more):
         "What a click or a key does. Errors are shown, not raised."
-        s, t = self.session, self.session.turn
-        if self.catcher is None and time.monotonic() - self._shown_at < self.pause:
-            turn_id = None
-        if self.catcher is not None:
-            self.catcher.heard += 1
-        if turn_id != self.shown_id or self.shown_id not in (
-            "stopped",
-            t.id if t else "end",
-        ):
+        turn = self.session.turn
+        now = turn.id if turn else "end"
+        here = now if self.page == "questions" else self.page
+        if turn_id != self.shown_id or self.shown_id != here:
             self.ignored += 1
-            return self._say(
-                ""
-                if self.catcher is not None
-                else "That was quick: look at the new pair, then answer."
-            )
+            self.widget.heard += 1
+            return
         if seconds is None:
             seconds = time.monotonic() - self._shown_at
         try:
-            if action == "undo":
-                done = s.undo(turn_id)
-                word = "Taken back." if done else "There is nothing to take back."
-            elif action == "skip":
-                s.skip(turn_id)
-                word = "Put aside; you will be asked again."
-            elif action == "later":
-                s.ask_skipped()
-                word = ""
-            elif action == "stop":
-                self.stopped = True
-                s.note("stop")
-                word = ""
-            elif action == "resume":
-                self.stopped = False
-                word = ""
-            elif action == "save":
-                word = f"Written: {html.escape(str(s.to_csv()))}"
-            elif t is None or action not in {a for a, *_ in self._keys(t)}:
-                return
-            else:
-                s.answer(turn_id, _by_position(t, action), seconds)
-                word = ""
+            word = self._act(action, turn, seconds, more)
         except Exception as e:
-            return self._say(
-                f'<span class="csc-alert">{html.escape(type(e).__name__)}: {html.escape(str(e))}</span>'
-            )
-        self._say(word)
-        self.refresh()
+            name = html.escape(type(e).__name__)
+            text = f'<span class="csc-alert">{name}: {html.escape(str(e))}</span>'
+            return self._say(text)
+        finally:
+            self.widget.heard += 1
+        if word is not None:
+            self._say(html.escape(word))
+            self.refresh()
+
+    def _act(self, action, turn, seconds, more):
+        "Do it; returns a word for the person, or None when nothing was done."
+        s, w = self.session, self.words
+        if action == "undo":
+            return w["taken back"] if s.undo() else w["nothing back"]
+        if action == "skip" and turn is not None:
+            s.skip(turn.id)
+            return w["put aside"]
+        if action == "later":
+            s.ask_skipped()
+            return ""
+        if action in ("stop", "results"):
+            if action == "stop":
+                s.note("stop")
+            self.page = "stopped" if action == "stop" else "results"
+            return ""
+        if action in ("resume", "back"):
+            self.page = "questions"
+            return ""
+        if action == "save":
+            return w["written"].format(s.to_csv())
+        if action == "change":
+            return self._change(more.get("k"), more.get("value"))
+        if action == "keep":
+            return self._keep()
+        if action in ("name", "merge", "split", "undo-edit"):
+            return self._edit(action, more)
+        known = {b["action"] for b in self.screen.get("answers", ())}
+        if turn is None or action not in known:
+            return None
+        s.answer(turn.id, by_position(turn, action), seconds)
+        return ""
 
     def change(self, k, value):
         "Change an old answer."
-        try:
-            self.session.change(k, value)
-            self._say(
-                f"Answer {k + 1} is now “{html.escape(_WORD[self.session.said[k].answer])}”. Everything after it was told again."
-            )
-        except Exception as e:
-            self._say(html.escape(f"{type(e).__name__}: {e}"))
-        self.refresh()
+        self.do("change", self.shown_id, k=k, value=value)
+
+    def _change(self, k, value):
+        self.session.change(k, value)
+        word = said_word(self.session.said[k].answer, self.words)
+        return self.words["changed"].format(k + 1, word)
+
+    def _keep(self):
+        found = [c for c in self.session.conflicts() if not c.kept]
+        if not found:
+            return None
+        self.session.keep(found[0])
+        return self.words["kept"]
+
+    def _edit(self, action, more):
+        "What was done on the results page."
+        s = self.session
+        if action == "name":
+            s.name_cluster(int(more["cluster"]), more["name"])
+        elif action == "merge":
+            if len(more["clusters"]) < 2:
+                return self.words["two clusters"]
+            first, *rest = more["clusters"]
+            rows = np.flatnonzero(np.isin(s.labels, rest))
+            s.regroup(rows, int(np.flatnonzero(s.labels == first)[0]))
+        elif action == "split":
+            if not more["rows"]:
+                return self.words["some rows"]
+            s.regroup([int(i) for i in more["rows"]])
+        else:
+            s.undo_regroup()
+        return ""
 
     def _say(self, text):
-        self.message.value = (
-            f'<div class="csc-note" role="status" aria-live="polite">{text}&nbsp;</div>'
-        )
+        self.widget.message = text
 
-    def _keys(self, t):
-        return PAIR_KEYS if t.query.kind == "pair" else TRIPLE_KEYS
-
-# %% ../nbs/30a_labelling_view.ipynb #00a524cf
-class _Drawing(_Acting):
     def refresh(self):
         "Draw the next question first, then the panel."
-        t = None if self.stopped else self.session.turn
-        self._draw_question(t)
-        self.shown_id, self._shown_at = (
-            "stopped" if self.stopped else t.id if t else "end",
-            time.monotonic(),
-        )
-        if self.catcher is not None:
-            self.catcher.bindings, self.catcher.turn = self._key_map(t), self.shown_id
-        self._draw_panel(t)
+        turn = self.session.turn if self.page == "questions" else None
+        self.shown_id = self.page
+        if self.page == "questions":
+            self.shown_id = turn.id if turn else "end"
+        self.widget.screen = self._screen(turn)
+        self._shown_at = time.monotonic()
+        self.widget.panel = self._panel(turn)
 
-    def _key_map(self, t):
-        return {
-            k: a for a, _, k, *_ in ([*self._keys(t), *MORE_KEYS] if t else MORE_KEYS[1:])
-        }
+    def _screen(self, turn):
+        s, w = self.session, self.words
+        answers = answer_buttons(turn.query.kind, w) if turn else []
+        more = self._more(turn)
+        keys = {b["key"]: b["action"] for b in [*answers, *more] if b.get("key")}
+        n = len(s.said)
+        goal = s.goal
+        if goal is None and hasattr(s.learner, "questions"):
+            listed = s.learner.questions
+            goal = None if isinstance(listed, str) else len(listed)
+        return dict(
+            turn=self.shown_id,
+            pause=self.pause,
+            lang=s.language,
+            words=w,
+            title=self._title(turn),
+            note=self._note(n, goal),
+            n=n,
+            goal=goal,
+            cards=question_html(s.items, turn.shown) if turn else "",
+            answers=answers,
+            more=more,
+            keys=keys,
+            results=self._results() if self.page == "results" else None,
+        )
 
-    def _draw_question(self, t):
-        s, st = self.session, self.session
-        n, goal = (
-            sum(h != "implied" for h in s.how),
-            s.goal
-            or (
-                len(s.learner.questions)
-                if hasattr(s.learner, "questions")
-                and not isinstance(s.learner.questions, str)
-                else None
-            ),
-        )
-        ask = (
-            "Do these two belong together?"
-            if t and t.query.kind == "pair"
-            else "Two belong together, one is the odd one out: which?"
-        )
-        if self.stopped:
-            ask = "Stopped. Every answer is saved."
-        elif t is None:
-            ask = "That was the last question. Thank you."
-        elif t.back_to is not None:
-            ask = f"You put this aside. {ask}"
-        self.head.value = (
-            f"<h3>{html.escape(self.title or ask)}</h3>"
-            + (
-                f'<div class="csc-bar" role="progressbar" aria-valuenow="{n}" aria-valuemax="{goal}"><i style="width:{min(100, 100 * n / goal):.0f}%"></i></div>'
-                if goal
-                else ""
-            )
-            + f'<div class="csc-note">{n}{f" of {goal}" if goal else ""} answers · '
-            + (f"saved in {html.escape(s.log.name)}" if s.log else "<b>not saved</b>")
-            + (f" · {html.escape(s.annotator)}" if s.annotator else "")
-            + " · nothing leaves this machine</div>"
-        )
-        self.cards.value = question_html(s.items, t.shown) if t else ""
-        if (
-            self.catcher is None
-            or not self.answers.children
-            or getattr(self, "_drawn_for", None)
-            != (t and t.query.kind, bool(s.skipped), self.stopped)
-        ):
-            self._drawn_for = (t and t.query.kind, bool(s.skipped), self.stopped)
-            old = [*self.answers.children, *self.more.children]
-            self.answers.children = (
-                [self._make(a, x, k, (c,)) for a, x, k, c in self._keys(t)] if t else []
-            )
-            more = (
-                [self._make(a, x, k, small=True) for a, x, k in MORE_KEYS]
-                if t
-                else [self._make("resume", "Go on", "", small=True)]
-                if self.stopped
-                else [self._make("undo", "Undo", "z", small=True)]
-            )
-            more += (
-                [self._make("later", "Questions put aside", "", small=True)]
-                if t and s.skipped and t.back_to is None
-                else []
-            )
-            self.more.children = [
-                *more,
-                *([self._make("stop", "Stop here", "", small=True)] if t else []),
-                self._make("save", "Save clusters as CSV", "", small=True),
-            ]
-            for b in old:
-                b.close()
+    def _title(self, turn):
+        w = self.words
+        if self.page == "stopped":
+            return w["stopped"]
+        if self.page == "results":
+            return f"{len(np.unique(self.session.labels))} {w['clusters']}"
+        if turn is None:
+            return w["end"]
+        ask = self.title or self.session.question or w[turn.query.kind]
+        return f"{w['aside']} {ask}" if turn.back_to is not None else ask
 
-# %% ../nbs/30a_labelling_view.ipynb #17c92502
-class _Panel(_Drawing):
-    def _draw_panel(self, t):
-        "Clusters, numbers, contradictions, old answers. A learner that takes long to say its clusters is asked every tenth answer."
-        s, n = self.session, len(self.session.how)
-        self._draw_old()
-        self._draw_conflicts()
-        if not self.panel_on or (self._cost > 0.5 and n % 10 and t is not None):
-            return
+    def _note(self, n, goal):
+        s, w = self.session, self.words
+        count = w["of"].format(n, goal) if goal else w["answers"].format(n)
+        saved = f"<b>{html.escape(w['not saved'])}</b>"
+        if s.log:
+            saved = html.escape(w["saved"].format(s.log.name))
+        who = [html.escape(s.annotator)] if s.annotator else []
+        return " · ".join([html.escape(count), saved, *who, html.escape(w["private"])])
+
+    def _more(self, turn):
+        w = self.words
+        small = lambda action, key="": dict(action=action, label=w[action], key=key)
+        if self.page == "stopped":
+            return [small("resume"), small("results"), small("save")]
+        if self.page == "results":
+            return [small("back"), small("save")]
+        out = [small(a, k) for a, k in MORE_KEYS if turn or a == "undo"]
+        if turn and turn.back_to is None and self.session.skipped:
+            out.append(small("later"))
+        if turn:
+            out.append(small("stop"))
+        return [*out, small("results"), small("save")]
+
+    def _panel(self, turn):
+        "Clusters, numbers, contradictions, old answers; slow clusters every tenth time."
+        s, w = self.session, self.words
+        new = dict(old=self._old(), conflict=self._conflict())
+        slow = self._cost > 0.5 and len(s.said) % 10 and turn is not None
+        if self.page == "results":
+            return {}
+        if not self.panel_on or slow:
+            return {**self.panel, **new}
         start = time.monotonic()
         s.remember_labels()
-        labels = self._labels = steady(s.learner.labels_, self._labels)
+        labels = self._labels = steady(s.labels, self._labels)
         self._cost = time.monotonic() - start
-        st, adv = s.status(), s.advice()
-        fact = lambda v, w: f"<span><b>{v}</b> {w}</span>"
-        self.facts.value = (
-            f'<div class="{"csc-good" if adv.stop else "csc-note"}" style="margin:8px 0 4px">{html.escape(adv.text)}</div><div class="csc-facts">'
-            + fact(st.clusters, "clusters")
-            + fact(st.same, "same")
-            + fact(st.different, "different")
-            + fact(st.unsure, "don’t know")
-            + (fact(st.skipped, "put aside") if st.skipped else "")
-            + fact(f"{st.implied:,}", "more pairs follow")
-            + (fact(f"{st.confidence:.0%}", "sure") if st.confidence is not None else "")
-            + "</div>"
-        )
-        self.picture.value = cluster_png(
-            s.learner._X, labels, t.shown if t else (), self.plane
-        )
-        self.members.value = members_html(s, labels)
-
-# %% ../nbs/30a_labelling_view.ipynb #44e16590
-class _Looking(_Panel):
-    def _draw_conflicts(self):
-        s = self.session
-        open_ = [c for c in s.conflicts() if not c.kept]
-        old = self.alert_row.children
-        if not open_:
-            self.alert.value = ""
-            self.alert_row.children = []
-        else:
-            self._draw_conflict(s, open_)
-        for b in old:
-            b.close()
-
-    def _draw_conflict(self, s, open_):
-        c, name = open_[0], lambda i: str(s.items.ids[i])[:24]
-        self.alert.value = (
-            f'<div class="csc-alert" role="alert"><b>{len(open_)} contradiction{"s" if len(open_) > 1 else ""}.</b> These answers cannot all be right: {text_html(c.text, 400)}.'
-            " Change one of them, or keep all: the learner expects some mistakes.</div>"
-        )
-        out = []
-        for x in [c.odd, *c.chain][:8]:
-            flip = {1: -1, -1: 1}.get(x.answer, "unsure")
-            b = W.Button(
-                description=f"{x.k + 1}: {' – '.join(map(name, x.query.items))} was {_WORD[x.answer]} → {_WORD[flip]}",
-                layout=W.Layout(width="auto"),
-            )
-            b.add_class("csc-small")
-            b.add_class("csc-fix")
-            b.on_click(lambda _, k=x.k, v=flip: self.change(k, v))
-            out.append(b)
-        keep = W.Button(description="Keep all", layout=W.Layout(width="auto"))
-        keep.add_class("csc-small")
-        keep.add_class("csc-keep")
-        keep.on_click(
-            lambda _: (
-                s.keep(c),
-                self._say("Kept. The learner weighs them as noisy."),
-                self.refresh(),
-            )
-        )
-        self.alert_row.children = [*out, keep]
-
-    def _draw_old(self):
-        s = self.session
-        name = lambda i: str(s.items.ids[i])[:40]
-        mark = {
-            "": "",
-            "kept": "",
-            "skip": " (put aside)",
-            "implied": " (follows from others)",
-        }
-        self.old.options = [
-            (
-                f"{x.k + 1}.  {' – '.join(map(name, x.query.items))}:  {_WORD[x.answer]}{mark[x.how]}",
-                x.k,
-            )
-            for x in reversed(s.said)
-        ][:500]
-        kinds = {x.query.kind for x in s.said}
-        if not kinds or self.old_row.children:
-            return
-        words = [
-            (w, v)
-            for k, ws in (
-                ("pair", [("same", 1), ("different", -1), ("don’t know", 0)]),
-                (
-                    "triple",
-                    [
-                        ("first odd", "bc"),
-                        ("second odd", "ac"),
-                        ("third odd", "ab"),
-                        ("none", "none"),
-                        ("don’t know", "unsure"),
-                    ],
-                ),
-            )
-            if k in kinds
-            for w, v in ws
+        st, advice = s.status(), s.advice()
+        facts = [(st.clusters, w["clusters"], "")]
+        facts += [
+            (getattr(st, k), w[f"n {k}"], "") for k in ("same", "different", "unsure")
         ]
-        out = [W.HTML('<span class="csc-note">Change the marked answer to</span>')]
-        for w, v in words:
-            b = W.Button(description=w, layout=W.Layout(width="auto"))
-            b.add_class("csc-small")
-            b.add_class("csc-change")
-            b.on_click(
-                lambda _, v=v: self.old.value is not None and self.change(self.old.value, v)
-            )
-            out.append(b)
-        self.old_row.children = out
+        if st.skipped:
+            facts.append((st.skipped, w["n skipped"], ""))
+        facts.append((f"{st.implied:,}", w["follow"], ""))
+        if st.confidence is not None:
+            facts.append((f"{st.confidence:.0%}", w["sure"], w["sure tip"]))
+        png = cluster_png(s.items.X, labels, turn.shown if turn else (), self.plane)
+        picture = "data:image/png;base64," + base64.b64encode(few_shades(png, 64)).decode()
+        return dict(
+            **new,
+            advice=dict(stop=advice.stop, text=w[advice.code].format(advice.value)),
+            facts=facts,
+            picture=picture,
+            alt=w["picture"],
+            groups=members_html(s, labels, w),
+        )
 
-# %% ../nbs/30a_labelling_view.ipynb #59daf14f
-class AskView(_Looking):
-    "The screen of a session; holds no answers of its own."
+    def _conflict(self, most=4):
+        "The newest open contradiction, rows side by side, the likeliest mistake first."
+        s, w = self.session, self.words
+        found = [c for c in s.conflicts() if not c.kept]
+        if not found:
+            return None
+        suspects = []
+        for x in found[0].culprits[:most]:
+            value = opposite(x)
+            suspects.append(
+                dict(
+                    k=x.k,
+                    value=value,
+                    text=w["you said"].format(x.k + 1, said_word(x.answer, w)),
+                    fix=w["should be"].format(said_word(value, w)),
+                    cards=question_html(s.items, x.query.items),
+                )
+            )
+        title = w["conflict"].format(len(found))
+        return dict(title=title, text=w["likely"], suspects=suspects, keep=w["keep"])
+
+    def _old(self, most=300):
+        "Earlier answers, newest first, with what each could be instead."
+        s, w, out = self.session, self.words, []
+        for x in list(reversed(s.said))[:most]:
+            names = " – ".join(str(s.items.ids[i])[:40] for i in x.query.items)
+            mark = f" ({w['n skipped']})" if x.how == "skip" else ""
+            others = (1, -1, 0) if x.query.kind == "pair" else ("bc", "ac", "ab", "none")
+            options = [
+                dict(value=v, label=said_word(v, w)) for v in others if v != x.answer
+            ]
+            text = f"{x.k + 1}. {names}: {said_word(x.answer, w)}{mark}"
+            out.append(dict(k=x.k, text=text, options=options))
+        return out
+
+    def _results(self, most=300):
+        "The clusters, with typical and doubtful rows."
+        s, out = self.session, []
+        labels, names = s.labels, s.cluster_names
+        broken = s._support(labels)[1]
+        for c in np.unique(labels).tolist():
+            rows = np.flatnonzero(labels == c)
+            typical = s.typical(c)
+            doubtful = [i for i in s.doubtful(c) if i not in typical][:3]
+            cards = lambda some: "".join(card_html(s.items, i, (i,)) for i in some)
+            box = lambda some: (
+                f'<div class="csc-cards">{cards(some)}</div>' if len(some) else ""
+            )
+            out.append(
+                dict(
+                    cluster=c,
+                    number=c + 1,
+                    size=f"({len(rows)})",
+                    name=names.get(c, ""),
+                    colour=cluster_style(c)[0],
+                    typical=box(typical),
+                    doubtful=box(doubtful),
+                    rows=[
+                        dict(
+                            row=int(i),
+                            id=str(s.items.ids[i]),
+                            mark="⚠" if broken[i] else "",
+                        )
+                        for i in rows[:most]
+                    ],
+                )
+            )
+        return dict(clusters=out, edits=len(s.edits()))
 
     def snapshot(self) -> str:  # HTML
         "The screen as it is now, without life: for pages that have no kernel."
-        but = lambda row, css: "".join(
-            f'<button type="button" disabled style="opacity:1" class="{" ".join([css, *(c for c in b._dom_classes if c in ("csc-yes", "csc-no"))])}">{html.escape(b.description)}</button>'
-            for b in row.children
+        s, p = self.screen, self.panel
+
+        def buttons(row, css):
+            made = [
+                f'<button type="button" disabled style="opacity:1" class="{css} {b.get("css", "")}">'
+                f"{html.escape(b['label'])}</button>"
+                for b in row
+            ]
+            return f'<div class="csc-row">{"".join(made)}</div>'
+
+        conflict = ""
+        if p.get("conflict"):
+            c = p["conflict"]
+            shown = "".join(
+                f'<div class="csc-suspect {"" if k else "csc-first"}"><p>{html.escape(x["text"])}</p>'
+                f"{x['cards']}{buttons([dict(label=x['fix'])], 'csc-small')}</div>"
+                for k, x in enumerate(c["suspects"][:2])
+            )
+            conflict = (
+                f'<div class="csc-alert"><b>{html.escape(c["title"])}</b>{shown}</div>'
+            )
+        facts = "".join(
+            f"<span><b>{v}</b> {html.escape(name)}</span>"
+            for v, name, _ in p.get("facts", ())
         )
-        row = lambda inner, gap=10: (
-            f'<div style="display:flex;flex-wrap:wrap;gap:{gap}px;margin:6px 0">{inner}</div>'
+        picture = (
+            f'<img alt="{html.escape(p["alt"])}" src="{p["picture"]}">'
+            if p.get("picture")
+            else ""
         )
-        png = base64.b64encode(few_shades(self.picture.value, 64)).decode()
         return (
-            f'{STYLE}<div class="csc-ask">{self.head.value}{self.cards.value}{row(but(self.answers, "csc-answer"))}{row(but(self.more, "csc-small"), 8)}{self.alert.value}{row(but(self.alert_row, "csc-small"), 6)}'
-            f'{self.facts.value}<div style="display:flex;gap:12px"><img alt="clusters so far" style="width:46%;height:auto;align-self:flex-start" src="data:image/png;base64,{png}"><div style="flex:1;min-width:0">{self.members.value}</div></div></div>'
+            f'{STYLE}<div class="csc-ask csc-plain"><h3>{html.escape(s["title"])}</h3>'
+            f'<div class="csc-note">{s["note"]}</div>'
+            f'<div class="csc-question">{s["cards"]}</div>'
+            f"{buttons(s['answers'], 'csc-answer')}{buttons(s['more'], 'csc-small')}{conflict}"
+            f'<div class="csc-note">{html.escape(p.get("advice", {}).get("text", ""))}</div>'
+            f'<div class="csc-facts">{facts}</div>'
+            f'<div class="csc-look">{picture}<div>{p.get("groups", "")}</div></div></div>'
         )
+
+# %% ../nbs/30a_labelling_view.ipynb #6e30b002
+#| code-fold: true
+#| code-summary: "StartView: columns, question, number of groups; a log that is open elsewhere"
+def settings_in(log):
+    "What was chosen on the first screen of a log; `{}` for a new one."
+    if log is None or not Path(log).exists() or not Path(log).stat().st_size:
+        return {}
+    notes = [e for e in read_journal(log)[0] if e["event"] == "note"]
+    return next((e["settings"] for e in notes if e.get("kind") == "setup"), {})
+
+
+class StartView:
+    "The first screen: what is compared, the question, the number of groups."
+
+    def __init__(
+        self,
+        data,  # a table, as `Items` takes it
+        begin,  # begin(settings, take_over) gives the session
+        id=None,  # column with ids
+        show=None,  # columns to begin with
+        language="en",
+        pause=0.2,
+    ):
+        self.data, self.begin, self.words, self.language = (
+            data,
+            begin,
+            words_of(language),
+            language,
+        )
+        self.items = Items(data, id, show)
+        self.settings, self.session = {}, None
+        self.widget = ask_widget()
+        self.widget.on_msg(lambda _, message, buffers: self.do(message))
+        self.box = W.VBox([self.widget], layout=W.Layout(width="100%"))
+        self.pause = pause
+        self.widget.screen = self._screen()
+
+    def _ipython_display_(self):
+        display(self.box)
+
+    def _screen(self):
+        w, items = self.words, self.items
+        rows = []
+        for c, role in items.roles().items():
+            some = [str(v)[:40] for v in items.columns[c] if not _missing(v)][:3]
+            rows.append(
+                dict(name=c, kind=items.kinds[c], example=", ".join(some), role=role)
+            )
+        roles = [(r, w[f"role {r}"]) for r in ("used", "shown", "ignored", "id")]
+        fields = [
+            dict(name="question", type="text", label=w["your question"])
+            | dict(placeholder=w["pair"], hint=w["question hint"]),
+            dict(name="n_clusters", type="number", min=2, max=items.n)
+            | dict(label=w["how many"], hint=w["many hint"]),
+        ]
+        head = [w["column"], w["kind"], w["example"], w["role"]]
+        form = dict(
+            columns=dict(head=head, rows=rows, roles=roles),
+            fields=fields,
+            action="begin",
+            label=w["begin"],
+        )
+        return dict(
+            turn="start",
+            pause=self.pause,
+            lang=self.language,
+            words=w,
+            title=w["welcome"],
+            note=html.escape(w["rows here"].format(items.n)),
+            form=form,
+        )
+
+    def do(self, message):
+        "What a click does."
+        self.widget.heard += 1
+        if not isinstance(message, dict) or message.get("action") not in (
+            "begin",
+            "take over",
+        ):
+            return
+        try:
+            if message["action"] == "begin":
+                self.settings = self._read(message.get("form") or {})
+            self.session = self.begin(self.settings, message["action"] == "take-over")
+        except LogInUse as e:
+            self.widget.screen = in_use_screen(e, self.words, self.language)
+            return
+        except Exception as e:
+            self.widget.message = f'<span class="csc-alert">{html.escape(str(e))}</span>'
+            return
+        self.view = self.session.view()
+        self.box.children = [self.view.widget]
+
+    def _read(self, form):
+        "The form as keyword arguments of a session."
+        role = {k[5:]: v for k, v in form.items() if k.startswith("role:")}
+        ids = [c for c, r in role.items() if r == "id"]
+        if len(ids) > 1:
+            raise ValueError(
+                f"Two columns name the rows: {ids[0]} and {ids[1]}. Choose one."
+            )
+        used = [c for c, r in role.items() if r == "used"]
+        if not used:
+            raise ValueError("No column is left to compare by. Choose at least one.")
+        out = dict(
+            id=ids[0] if ids else None,
+            show=[c for c, r in role.items() if r in ("used", "shown")],
+            features=used,
+        )
+        if str(form.get("question") or "").strip():
+            out["question"] = str(form["question"]).strip()[:200]
+        if str(form.get("n_clusters") or "").strip():
+            out["n_clusters"] = int(form["n_clusters"])
+        return out
+
+
+def in_use_screen(error, words, language):
+    "A log that another tab or kernel has: who, since when, and a way on."
+    who = error.holder.get("annotator") or error.holder.get("user") or "?"
+    text = words["in use text"].format(who, error.holder.get("since", "?"))
+    more = [dict(action="take-over", label=words["take over"], css="csc-main")]
+    return dict(
+        turn="in use",
+        pause=0,
+        lang=language,
+        words=words,
+        title=words["in use"],
+        note=html.escape(text),
+        more=more,
+    )
+
+
+class OpenView:
+    "Shows a session as soon as its log is free, or is taken over."
+
+    def __init__(
+        self,
+        begin,  # begin(take_over) gives the session; raises `LogInUse`
+        language="en",
+    ):
+        self.begin, self.words, self.language = begin, words_of(language), language
+        self.box, self.session = W.VBox(layout=W.Layout(width="100%")), None
+        self.open(False)
+
+    def _ipython_display_(self):
+        display(self.box)
+
+    def open(self, take_over):
+        try:
+            self.session = self.begin(take_over)
+        except LogInUse as e:
+            self.widget = ask_widget(screen=in_use_screen(e, self.words, self.language))
+            self.widget.on_msg(lambda _, m, b: self.open(True))
+            self.box.children = [self.widget]
+            return
+        self.view = self.session.view()
+        self.box.children = [self.view.widget]
 
 # %% ../nbs/30a_labelling_view.ipynb #5aedf1eb
+#| code-fold: true
+#| code-summary: "CSV files; a session from plain settings"
 def read_csv(path) -> dict:  # name → cells, as text
-    """A CSV file with a header line; `;` and tabs are recognised.
-
-    Parameters
-    ----------
-    path
-        name → cells, as text
-
-    Returns
-    -------
-    dict
-    """
+    "A CSV file with a header line; `;` and tabs are recognised."
     csv.field_size_limit(2**31 - 1)
     with open(path, newline="", encoding="utf-8-sig") as f:
         first = f.readline()
@@ -867,96 +963,111 @@ def read_csv(path) -> dict:  # name → cells, as text
 
 
 def make_session(
-    table,
-    id=None,
-    show=None,
-    learner="ncobras",
-    n_clusters=None,
-    questions=None,
-    triplets=False,
+    table,  # a CSV file
+    *,
+    id=None,  # column with ids
+    show=None,  # columns to show
+    features=None,  # columns to compare by; None: those shown
+    learner="ncobras",  # who asks
+    n_clusters=None,  # number of groups, if it is known
+    questions=None,  # a CSV file with questions
+    triplets=False,  # ask for triples?
     log=None,
     annotator="",
-    out=None,
+    out=None,  # where the clusters go
     goal=None,
+    question=None,  # the question in the person's words
+    language="en",
     seed=0,
     wait=0.0,
+    take_over=False,
 ):
-    """A session for a CSV file, from plain settings.
+    "A session for a CSV file, from plain settings."
+    chosen = settings_in(log)  # on the first screen
+    id, show = chosen.get("id", id), chosen.get("show", show)
+    features = chosen.get("features", features)
+    n_clusters = chosen.get("n_clusters", n_clusters)
+    question = chosen.get("question", question)
+    made = plain_learner(learner, n_clusters, triplets, seed)
+    if questions:
+        columns = list(read_csv(questions).values())
+        made = list(zip(*columns[: 3 if triplets else 2]))
+    new = AskTriplets if triplets else AskPairs
+    s = new(
+        read_csv(table),
+        id=id,
+        show=show,
+        features=features,
+        learner=made,
+        log=log,
+        annotator=annotator,
+        folder=Path(table).parent,
+        goal=goal,
+        n_clusters=n_clusters,
+        question=question,
+        language=language,
+        wait=wait,
+        take_over=take_over,
+    )
+    s.out = Path(out) if out else None
+    return s
 
-    Parameters
-    ----------
-    table
-    id : default=None
-    show : default=None
-    learner : default='ncobras'
-    n_clusters : default=None
-    questions : default=None
-    triplets : default=False
-    log : default=None
-    annotator : default=''
-    out : default=None
-    goal : default=None
-    seed : default=0
-    wait : default=0.0
-    """
+
+def plain_learner(learner, n_clusters, triplets, seed):
+    "A learner by its name."
     import inspect
     from csc_nb.estimators import methods
-    from csc_nb.labelling import AskPairs, AskTriplets
 
     known = methods(takes="questions")
     if learner not in known:
         raise ValueError(f"No learner {learner!r}. Known: {', '.join(known)}.")
     params = inspect.signature(known[learner].__init__).parameters
-    given = {
-        k: v
-        for k, v in dict(
-            n_clusters=n_clusters,
-            random_state=seed,
-            questions="triplets" if triplets else None,
-        ).items()
-        if v is not None and k in params
-    }
-    if n_clusters is not None and "n_clusters" not in params:
-        raise ValueError(
-            f"{learner} finds the number of clusters itself; leave --n-clusters out."
-        )
-    if questions:
-        learner = list(zip(*list(read_csv(questions).values())[: 3 if triplets else 2]))
-    else:
-        learner = (
-            None if triplets and "questions" not in params else known[learner](**given)
-        )
-    s = (AskTriplets if triplets else AskPairs)(
-        read_csv(table),
-        id=id,
-        show=show,
-        learner=learner,
-        log=log,
-        annotator=annotator,
-        folder=Path(table).parent,
-        goal=goal,
-        wait=wait,
-    )
-    s.out = Path(out) if out else None
-    return s
+    kind = "triplets" if triplets else None
+    given = dict(n_clusters=n_clusters, random_state=seed, questions=kind)
+    given = {k: v for k, v in given.items() if v is not None and k in params}
+    if triplets and "questions" not in params:
+        return None
+    return known[learner](**given)
 
 # %% ../nbs/30a_labelling_view.ipynb #27194e74
+#| code-fold: true
+#| code-summary: "the page under Voilà"
 def web_page(settings):
-    """The page: a session for the settings in a JSON file, or what is wrong, in words.
-
-    Parameters
-    ----------
-    settings
-    """
+    "The page: first screen, questions, or what is wrong, in words."
     s = json.loads(Path(settings).read_text(encoding="utf-8"))
+    first = s.pop("first_screen", False)
+    chosen = settings_in(s.get("log"))
     try:
-        display(make_session(**s, wait=10.0))
+        old = standing_answers(read_journal(s["log"])[0]) if chosen or not first else ()
+        if first and not chosen and not old:
+            display(first_screen(s))
+        else:
+            wait = 3.0  # a page that was reloaded lets go of the log by then
+            begin = lambda take_over: make_session(**s, wait=wait, take_over=take_over)
+            display(OpenView(begin, s.get("language", "en")))
     except Exception as e:
-        display(
-            W.HTML(
-                f'{STYLE}<div class="csc-ask"><div class="csc-alert"><b>This session cannot start.</b><br>{html.escape(str(e) or type(e).__name__)}</div></div>'
-            )
-        )
+        words = words_of(s.get("language", "en"))
+        text = html.escape(str(e) or type(e).__name__)
+        screen = dict(turn="error", words=words, title="✕", note=text)
+        display(ask_widget(screen=screen))
+
+
+def first_screen(settings):
+    "The first screen for the settings of a page."
+
+    def begin(chosen, take_over):
+        from csc_nb.labelling import open_journal
+
+        s = make_session(**{**settings, **chosen, "log": None})  # does it work at all?
+        journal = open_journal(settings["log"], settings["annotator"], 0.0, take_over)
+        if not settings_in(settings["log"]):
+            journal.append("note", kind="setup", settings=chosen)
+        journal.close()
+        return make_session(**settings, take_over=take_over)
+
+    table = read_csv(settings["table"])
+    keep = {k: settings.get(k) for k in ("id", "show")}
+    return StartView(table, begin, **keep, language=settings.get("language", "en"))
 
 
 def free_port():
@@ -971,17 +1082,7 @@ def write_site(
     port: int,
     token: str,
 ):
-    """The notebook and the configuration that Voilà needs.
-
-    Parameters
-    ----------
-    folder
-        readable by its owner only
-    settings : dict
-        of `make_session`
-    port : int
-    token : str
-    """
+    "The notebook and the configuration that Voilà needs."
     import nbformat
 
     folder = Path(folder)
@@ -1032,14 +1133,10 @@ def write_site(
     return folder / "ask.ipynb"
 
 # %% ../nbs/30a_labelling_view.ipynb #cbd0e45f
+#| code-fold: true
+#| code-summary: "the server"
 class Site:
-    """Voilà on loopback with a random token; a context.
-
-    Parameters
-    ----------
-    settings
-    port : default=None
-    """
+    "Voilà on loopback with a random token; a context."
 
     def __init__(self, settings, port=None):
         try:

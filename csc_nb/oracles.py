@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted
 import csc_nb
 from .constraints import Constraints, Triplets
 from .estimators import ConstrainedClusterer
+from .vocabulary import answer_word, pair_value, parse_answer
 
 try:
     import fcntl
@@ -31,75 +32,18 @@ except ImportError:
     fcntl = None  # not a POSIX system
 
 # %% ../nbs/03_oracles.ipynb #26f4d0fa
-_PAIR_WORDS = {
-    +1: "same must must-link mustlink yes ml + +1 1",
-    -1: "different cannot cannot-link cannotlink no cl - -1",
-    0: "unsure unknown dont-know don't-know dont_know dk skip ? 0",
-}
-_PAIR_WORDS = {word: v for v, words in _PAIR_WORDS.items() for word in words.split()}
-_PAIR_NAMES = {+1: "same", -1: "different", 0: "unsure"}
-_TRIPLE_WORDS = {
-    "ab": "ab ba ab|c ba|c",
-    "ac": "ac ca ac|b ca|b",
-    "bc": "bc cb bc|a cb|a",
-    "none": "none ow otherwise neither",
-    "unsure": "unsure unknown dont-know don't-know dont_know dk skip ?",
-}
-_TRIPLE_WORDS = {word: v for v, words in _TRIPLE_WORDS.items() for word in words.split()}
-
-
-def _word(answer):
-    return "-".join(str(answer).strip().lower().replace("’", "'").split())
-
-
 def pair_answer(
-    answer,  # a word or one of +1, -1, 0
+    answer,  # a word, one of +1, -1, 0, or True and False
 ) -> int:  # +1 same, -1 different, 0 unsure
-    """An answer to a pair, in one form.
-
-    Parameters
-    ----------
-    answer
-        a word or one of +1, -1, 0
-
-    Returns
-    -------
-    int
-        +1 same, -1 different, 0 unsure
-    """
-    if isinstance(answer, (bool, np.bool_)):
-        raise ValueError(
-            f"{answer} is ambiguous, since False equals 0 and 0 means unsure. Say 'same', 'different' or 'unsure'."
-        )
-    if isinstance(answer, (int, float, np.number)) and answer in (-1, 0, 1):
-        return int(answer)
-    if isinstance(answer, str) and _word(answer) in _PAIR_WORDS:
-        return _PAIR_WORDS[_word(answer)]
-    raise ValueError(
-        f"Answer {answer!r} to a pair is not understood. Say 'same' (+1), 'different' (-1) or 'unsure' (0)."
-    )
+    "An answer to a pair, in one form."
+    return pair_value(answer)
 
 
 def triple_answer(
     answer,  # "ab" or "ab|c" (c is odd), "ac", "bc", "none", "unsure"
 ) -> str:  # "ab", "ac", "bc", "none" or "unsure"
-    """An answer to a triple, in one form.
-
-    Parameters
-    ----------
-    answer
-        "ab" or "ab|c" (c is odd), "ac", "bc", "none", "unsure"
-
-    Returns
-    -------
-    str
-        "ab", "ac", "bc", "none" or "unsure"
-    """
-    if isinstance(answer, str) and _word(answer) in _TRIPLE_WORDS:
-        return _TRIPLE_WORDS[_word(answer)]
-    raise ValueError(
-        f"Answer {answer!r} to a triple is not understood. Say 'ab' (c is odd), 'ac', 'bc', 'none' or 'unsure'."
-    )
+    "An answer to a triple, in one form."
+    return answer_word(parse_answer(answer, "triple"), "triple")
 
 # %% ../nbs/03_oracles.ipynb #585abca7
 class _Query:
@@ -140,17 +84,7 @@ class _Query:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pair(_Query):
-    """Do rows `a` and `b` belong together?
-
-    Attributes
-    ----------
-    a : int
-        a row number
-    b : int
-        another
-    number : int
-        how many answers came before, filled in by the learner
-    """
+    "Do rows `a` and `b` belong together?"
 
     a: int  # a row number
     b: int  # another
@@ -161,7 +95,7 @@ class Pair(_Query):
         "pair",
         ("a", "b"),
         staticmethod(pair_answer),
-        staticmethod(_PAIR_NAMES.get),
+        staticmethod({1: "same", -1: "different", 0: "unsure"}.get),
     )
 
     @property
@@ -171,13 +105,7 @@ class Pair(_Query):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Triple(_Query):
-    """Which two of the rows `a`, `b`, `c` belong together, against the third?
-
-    Attributes
-    ----------
-    number : int
-        how many answers came before, filled in by the learner
-    """
+    "Which two of the rows `a`, `b`, `c` belong together, against the third?"
 
     a: int
     b: int
@@ -201,20 +129,7 @@ def true_answer(
     q,  # a `Pair` or `Triple`
     y,  # a label for each row
 ):  # +1 or -1 for a pair; "ab", "ac", "bc" or "none" for a triple
-    """The right answer to `q` if `y` were known.
-
-    Parameters
-    ----------
-    q
-        a `Pair` or `Triple`
-    y
-        a label for each row
-
-    Returns
-    -------
-    result
-        +1 or -1 for a pair; "ab", "ac", "bc" or "none" for a triple
-    """
+    "The right answer to `q` if `y` were known."
     if q.kind == "pair":
         return 1 if y[q.a] == y[q.b] else -1
     agree = [
@@ -286,21 +201,7 @@ class _Person:
 
 # %% ../nbs/03_oracles.ipynb #6b03f8e6
 class NoisyOracle(_Person):
-    """A person who errs with chance `noise` and abstains with chance `abstain`, eq. (1).
-
-    Parameters
-    ----------
-    y
-        the true labels
-    noise : default=0.0
-        chance of a wrong answer, given that there is one
-    abstain : default=0.0
-        chance of "unsure"
-    persistent : default=False
-        asked twice, lies twice
-    random_state : default=None
-        seed; the answers are a function of it and the question
-    """
+    "A person who errs with chance `noise` and abstains with chance `abstain`, eq. (1)."
 
     def __init__(
         self,
@@ -335,18 +236,7 @@ class NoisyOracle(_Person):
 def answer_bits(
     joint,  # counts or chances: rows are the truth, columns the answer
 ) -> float:  # bits
-    """Mutual information of the rows and columns of a table, in bits.
-
-    Parameters
-    ----------
-    joint
-        counts or chances: rows are the truth, columns the answer
-
-    Returns
-    -------
-    float
-        bits
-    """
+    "Mutual information of the rows and columns of a table, in bits."
     J = np.asarray(joint, float)
     J = J / J.sum()
     free = J.sum(1, keepdims=True) * J.sum(0, keepdims=True)
@@ -357,20 +247,7 @@ def n_flips(
     q: int,  # number of pairs of one kind
     accuracy: float,  # sensitivity or specificity
 ) -> int:  # number of flips, eq. (4)
-    r"""$\lfloor q(1-\alpha)\rfloor$, not fooled by floating point.
-
-    Parameters
-    ----------
-    q : int
-        number of pairs of one kind
-    accuracy : float
-        sensitivity or specificity
-
-    Returns
-    -------
-    int
-        number of flips, eq. (4)
-    """
+    "$\\lfloor q(1-\\alpha)\\rfloor$, not fooled by floating point."
     return math.floor(q * (1 - accuracy) + 1e-9)
 
 # %% ../nbs/03_oracles.ipynb #7df93f97
@@ -410,19 +287,7 @@ def _draw_pairs(y, q, same, rng):
 
 # %% ../nbs/03_oracles.ipynb #f9c34043
 class ExpertPanel:
-    """Several experts of different accuracy: the generator of paper 000, eq. (4).
-
-    Parameters
-    ----------
-    y
-        the true labels
-    sensitivity : default=(0.95, 0.85, 0.75, 0.65, 0.55)
-        chance of "same" when it is so, one for each expert
-    specificity : default=None
-        chance of "different" when it is so; by default as sensitivity
-    random_state : default=None
-        seed
-    """
+    "Several experts of different accuracy: the generator of paper 000, eq. (4)."
 
     def __init__(
         self,
@@ -465,20 +330,7 @@ class ExpertPanel:
         n=100,  # pairs for each expert, half must and half cannot
         common=True,  # do all experts judge the same pairs?
     ) -> Constraints:  # `n*n_experts` answers with their `expert`
-        """Answers of every expert, with an exact number of mistakes.
-
-        Parameters
-        ----------
-        n : default=100
-            pairs for each expert, half must and half cannot
-        common : default=True
-            do all experts judge the same pairs?
-
-        Returns
-        -------
-        Constraints
-            `n*n_experts` answers with their `expert`
-        """
+        "Answers of every expert, with an exact number of mistakes."
         if n < 0 or n % 2:
             raise ValueError(
                 f"n={n} pairs: half of them are must-links, so n must be even."
@@ -497,13 +349,7 @@ class ExpertPanel:
         return Constraints(a, b, value, expert=expert, n_samples=len(self.y))
 
     def expert(self, m, persistent=False):
-        """Expert `m` as an oracle for pairs, whose mistakes are drawn, not counted.
-
-        Parameters
-        ----------
-        m
-        persistent : default=False
-        """
+        "Expert `m` as an oracle for pairs, whose mistakes are drawn, not counted."
         a, b = self.sensitivity[m], self.specificity[m]
         return ConfusionOracle(
             self.y,
@@ -551,20 +397,7 @@ _STUDY = {
 
 # %% ../nbs/03_oracles.ipynb #f6563a1c
 class ConfusionOracle(_Person):
-    """A person who answers as a confusion matrix says (rows: truth, columns: answer; they need not sum to 1).
-
-    Parameters
-    ----------
-    y
-        the true labels
-    pairs : default='flower'
-        "flower", "birdsong", 2×2 in `PAIR_ORDER`, or 2×3 with a column for "unsure"
-    triples : default='flower'
-        "flower", "birdsong", 4×4 in `TRIPLE_ORDER`, or 4×5; `None`: does not answer
-        such questions
-    persistent : default=False
-    random_state : default=None
-    """
+    "A person who answers as a confusion matrix says (rows: truth, columns: answer; they need not sum to 1)."
 
     def __init__(
         self,
@@ -663,18 +496,7 @@ def _change_of_count(e):
 def read_journal(
     path,  # a log
 ) -> tuple:  # (events, number of good bytes)
-    """Read and check a log. A cut-off end is left out; other nonsense is an error with its line.
-
-    Parameters
-    ----------
-    path
-        a log
-
-    Returns
-    -------
-    tuple
-        (events, number of good bytes)
-    """
+    "Read and check a log. A cut-off end is left out; other nonsense is an error with its line."
     events, n, end = [], 0, 0
     *whole, tail = Path(path).read_bytes().split(b"\n")
     for number, line in enumerate([*whole, tail], 1):
@@ -712,18 +534,7 @@ def _without_half_batch(events, end):
 def standing_answers(
     events,  # as `read_journal` gives them
 ) -> list:  # the "answer" events that were not undone
-    """The answers that still stand.
-
-    Parameters
-    ----------
-    events
-        as `read_journal` gives them
-
-    Returns
-    -------
-    list
-        the "answer" events that were not undone
-    """
+    "The answers that still stand."
     out = []
     for e in events:
         if e["event"] == "answer":
@@ -741,13 +552,7 @@ _OPEN = (
 
 
 class LogInUse(RuntimeError):
-    """Another program has the log; `holder` says who, where and since when.
-
-    Parameters
-    ----------
-    path
-    holder
-    """
+    "Another program has the log; `holder` says who, where and since when."
 
     def __init__(self, path, holder):
         self.path, self.holder = path, holder
@@ -882,28 +687,7 @@ def _release(fd, claim):
 #| code-fold: true
 #| code-summary: "Journal: open, append, batch, undo as an event, noticing that the file has gone"
 class Journal:
-    """A log of answers: one JSON line for each event, on the disk before it is acknowledged.
-
-    Parameters
-    ----------
-    path
-        the log; made if it is not there; None: only in memory
-    annotator : str, default=''
-        who answers
-    take_over : bool, default=False
-        take the log from a program that still runs
-
-    Attributes
-    ----------
-    path : Path | None
-        the file; None: the log is only in memory
-    annotator : str
-        who answers
-    events : list
-        all events, as they were written
-    standing : list
-        the "answer" events that were not undone
-    """
+    "A log of answers: one JSON line for each event, on the disk before it is acknowledged."
 
     path: Path | None  # the file; None: the log is only in memory
     annotator: str  # who answers
@@ -972,31 +756,14 @@ class Journal:
             os.close(folder)
 
     def append(self, event, **fields):
-        """Write one event and return it; when this returns, it is on the disk.
-
-        Parameters
-        ----------
-        event
-        **fields
-        """
+        "Write one event and return it; when this returns, it is on the disk."
         return self.extend([(event, fields)])[0]
 
     def extend(
         self,
         events,  # (event, fields) in order; more than one are written as a batch
     ) -> list:  # the events as they were written
-        """Write several events that only make sense together: all of them, or none.
-
-        Parameters
-        ----------
-        events
-            (event, fields) in order; more than one are written as a batch
-
-        Returns
-        -------
-        list
-            the events as they were written
-        """
+        "Write several events that only make sense together: all of them, or none."
         batch = list(events)
         if len(batch) > 1:
             batch = [("note", dict(kind="batch", lines=len(batch))), *batch]
@@ -1068,12 +835,7 @@ class Journal:
             )
 
     def save_as(self, path):
-        """Write all events to a new file; returns its path.
-
-        Parameters
-        ----------
-        path
-        """
+        "Write all events to a new file; returns its path."
         keep = [
             {k: v for k, v in e.items() if k not in ("line", "at")} for e in self.events
         ]
@@ -1133,17 +895,7 @@ def _plain(i):
 
 # %% ../nbs/03_oracles.ipynb #e97d5f83
 class ReplayOracle:
-    """Answers again what a log answers; an answered question may come in another order, or turned around.
-
-    Parameters
-    ----------
-    log
-        a path, a `Journal`, or a list of (question, answer)
-    sample_id : default=None
-        the id of each row, if the log holds ids
-    missing : default='stop'
-        a question not in the log: "stop", "unsure" or "raise"
-    """
+    "Answers again what a log answers; an answered question may come in another order, or turned around."
 
     def __init__(
         self,
@@ -1194,17 +946,7 @@ class ReplayOracle:
 #| code-summary: "LearnerState, SAVE and Dialogue: record, pool of unused answers, snapshots"
 @dataclass(kw_only=True)
 class LearnerState:
-    """What a learner knows now; a method adds its own fields.
-
-    Attributes
-    ----------
-    rng : np.random.Generator | None
-        the only source of randomness
-    n_iter : int
-        rounds so far
-    objective_history : list
-        a cost, per round
-    """
+    "What a learner knows now; a method adds its own fields."
 
     rng: np.random.Generator | None = None  # the only source of randomness
     labels: np.ndarray | None = (
@@ -1242,26 +984,7 @@ def _reworded(answer, q, now):
 
 
 class Dialogue:
-    """A generator of questions, its state, and the answers it was given.
-
-    Parameters
-    ----------
-    begin
-        begin() gives the first state
-    queries
-        queries(state) gives a generator; it asks the same when told the same
-    record : default=()
-        (question, answer) given earlier
-    fill : default=None
-        fill(question, record): an answer that needs nobody, or None
-
-    Attributes
-    ----------
-    record : list
-        (question, answer) in the order given, asked for or not
-    asked : list
-        for each of them: was it the pending question?
-    """
+    "A generator of questions, its state, and the answers it was given."
 
     record: list  # (question, answer) in the order given, asked for or not
     asked: list  # for each of them: was it the pending question?
@@ -1276,8 +999,9 @@ class Dialogue:
     ):
         self.begin, self.queries, self.fill = begin, queries, fill
         self.record, self.asked = list(record), []
-        self.pending, self.live, self.kept_by = None, False, None
+        self.pending, self.live, self.kept_by, self.gen = None, False, None, None
         self._heard, self._spare, self._saved = 0, [], []
+        self._glances = {}  # answers heard → (pending question, copy of the state)
 
     def ask(self):
         "The pending question, the same until it is answered; `None` at the end."
@@ -1286,40 +1010,31 @@ class Dialogue:
         return self.pending
 
     def tell(self, q, answer):
-        """Hear an answer: to the pending question, or to any other.
-
-        Parameters
-        ----------
-        q
-        answer
-        """
-        self.ask()
+        "Hear an answer: to the pending question, or to any other."
+        if not self.live or self.gen is None:
+            self._rewind()
         self.record.append((q, answer))
         self.live = False  # stays so if the algorithm breaks: then the next `ask` replays
         self._hear()
+        self._glance()
         self.live = True
 
     def undo(self, n=1):
-        """Forget the last `n` answers.
-
-        Parameters
-        ----------
-        n : default=1
-        """
-        del self.record[len(self.record) - n :]
-        self._rewind()
+        "Forget the last `n` answers; the generator is rebuilt when the next one comes."
+        left = len(self.record) - n
+        del self.record[left:], self.asked[left:]
+        self._glances = {k: v for k, v in self._glances.items() if k <= left}
+        if left not in self._glances:
+            return self._rewind()
+        self.pending, seen = self._glances[left]
+        self.state, self.gen, self.live = seen.copy(), None, True
 
     def change(self, k, answer):
-        """Change answer `k`; all others stay.
-
-        Parameters
-        ----------
-        k
-        answer
-        """
+        "Change answer `k`; all others stay."
         self.record[k] = (self.record[k][0], answer)
         del self.asked[k:]
         self._saved = [s for s in self._saved if s.heard <= k]
+        self._glances = {n: v for n, v in self._glances.items() if n <= k}
         self._rewind()
 
     def _rewind(self):
@@ -1338,6 +1053,7 @@ class Dialogue:
         self._serve()
         while self._heard < len(self.record):
             self._hear()
+        self._glance()
         self.live = True
 
     def _hear(self):
@@ -1394,6 +1110,11 @@ class Dialogue:
             raise TypeError(f"A learner yields Pair or Triple questions; got {q!r}.")
         self.pending = replace(q, number=self._heard)
 
+    def _glance(self, most=100):
+        "Remember what can be seen now, for undo."
+        self._glances[self._heard] = (self.pending, self.state.copy())
+        self._glances.pop(self._heard - most, None)
+
     def _save(self, most=48):
         snapshot = _Snapshot(self._heard, tuple(self._spare), self.state.copy())
         if self._saved and self._saved[-1].heard == self._heard:
@@ -1411,7 +1132,8 @@ class Dialogue:
         return twin
 
     def __getstate__(self):
-        return {**vars(self), "gen": None, "live": False, "_saved": []}
+        aside = dict(gen=None, live=False, _saved=[], _glances={})
+        return {**vars(self), **aside}
 
 # %% ../nbs/03_oracles.ipynb #549a1cdb
 #| code-fold: true
@@ -1483,33 +1205,7 @@ def _side_information(answers, kind, make, ids, n, drop=None):
 #| code-fold: true
 #| code-summary: "ActiveLearner: start, ask, tell, hear, undo, relabel, fit, and what can be read off"
 class ActiveLearner(ConstrainedClusterer):
-    """Base of the active learners: a subclass writes the generator `_queries(self, X, state)`.
-
-    Attributes
-    ----------
-    seed_ : int
-        what the randomness was started from
-    history_ : list
-        what `callback` gave at the start and after each answer
-    state_ : LearnerState
-        What the learner knows now.
-    labels_ : np.ndarray
-        The best clustering so far.
-    n_clusters_ : int
-        How many clusters there are so far.
-    n_iter_ : int
-        Rounds so far.
-    objective_history_ : list
-        A cost after each round.
-    answers_ : list
-        (question, answer) so far, in the order given, asked for or not.
-    n_queries_ : int
-        How many answers there are.
-    constraints_ : Constraints
-        All answers about pairs.
-    triplets_ : Triplets
-        All answers about triples.
-    """
+    "Base of the active learners: a subclass writes the generator `_queries(self, X, state)`."
 
     side_information = ("questions",)
     __metadata_request__fit = {
@@ -1540,55 +1236,26 @@ class ActiveLearner(ConstrainedClusterer):
         return np.zeros(len(X), np.int64)
 
     def dialogue(self, X, seed, fill=None) -> Dialogue:
-        """This method on `X`, ready to be asked: a generator with its state.
-
-        Parameters
-        ----------
-        X
-        seed
-        fill : default=None
-
-        Returns
-        -------
-        Dialogue
-        """
+        "This method on `X`, ready to be asked: a generator with its state."
         begin = _Begin(self, X, seed)
         return Dialogue(begin, _Queries(self, X), (), fill)
 
     def labels_of(self, talk) -> np.ndarray:
-        """The best clustering of a dialogue of this method.
-
-        Parameters
-        ----------
-        talk
-
-        Returns
-        -------
-        np.ndarray
-        """
+        "The best clustering of a dialogue of this method."
         talk.ask()
         X, state = talk.queries.X, talk.state
-        labels = self._cluster(X, state) if state.labels is None else state.labels
-        labels = labels() if callable(labels) else labels
-        labels = np.array(labels, dtype=np.int64)
+        if state.labels is None:
+            state.labels = np.asarray(self._cluster(X, state))
+        labels = np.array(state.labels, dtype=np.int64)
         if labels.shape != (len(X),):
             raise ValueError(
                 f"{type(self).__name__} published labels of shape {labels.shape} for "
                 f"{len(X)} rows."
             )
-        state.labels = labels
         return labels
 
     def start(self, X, sample_id=None, *, journal=None, callback=None):
-        """Begin on `X`; the first question is `ask()`.
-
-        Parameters
-        ----------
-        X
-        sample_id : default=None
-        journal : default=None
-        callback : default=None
-        """
+        "Begin on `X`; the first question is `ask()`."
         if journal is not None or callback is not None:
             warnings.warn(
                 "start(journal=, callback=) gives a Runner, which keeps the log; write "
@@ -1622,26 +1289,14 @@ class ActiveLearner(ConstrainedClusterer):
         return self._talk.ask()
 
     def tell(self, q, answer):
-        """Answer the pending question `q`.
-
-        Parameters
-        ----------
-        q
-        answer
-        """
+        "Answer the pending question `q`."
         value = _check_answer(self.ask(), q, answer)
         self._check_free()
         self._talk.tell(self.ask(), value)
         return self
 
     def hear(self, q, answer):
-        """Take an answer that was not asked for: it counts like any other.
-
-        Parameters
-        ----------
-        q
-        answer
-        """
+        "Take an answer that was not asked for: it counts like any other."
         check_is_fitted(self)
         _check_rows(q, len(self._X))
         self._check_free()
@@ -1649,12 +1304,7 @@ class ActiveLearner(ConstrainedClusterer):
         return self
 
     def undo(self, n=1):
-        """Take back the last `n` answers.
-
-        Parameters
-        ----------
-        n : default=1
-        """
+        "Take back the last `n` answers."
         n = _count_of(n, self.n_queries_, "undo")
         self._check_free()
         if n:
@@ -1662,13 +1312,7 @@ class ActiveLearner(ConstrainedClusterer):
         return self
 
     def relabel(self, k, answer):
-        """Change answer `k` (from 0); all others stay, asked for again or not.
-
-        Parameters
-        ----------
-        k
-        answer
-        """
+        "Change answer `k` (from 0); all others stay, asked for again or not."
         k = _position(k, self.n_queries_)
         self._check_free()
         self._talk.change(k, self.answers_[k][0].answer(answer))
@@ -1693,18 +1337,7 @@ class ActiveLearner(ConstrainedClusterer):
         journal=None,
         callback=None,
     ):
-        """Ask `oracle` at most `budget` questions (`None`: all); without one, the start.
-
-        Parameters
-        ----------
-        X
-        y : default=None
-        oracle : default=None
-        budget : default=100
-        sample_id : default=None
-        journal : default=None
-        callback : default=None
-        """
+        "Ask `oracle` at most `budget` questions (`None`: all); without one, the start."
         if budget is not None:
             try:
                 budget = operator.index(budget)
@@ -1719,6 +1352,14 @@ class ActiveLearner(ConstrainedClusterer):
         with Runner(self, X, sample_id, journal=journal, callback=callback) as run:
             run.run(oracle, budget)
         return self
+
+    def __getattr__(self, name):
+        "What is read off the state needs a start; old names lead to new ones."
+        if "_talk" not in vars(self) and isinstance(
+            getattr(type(self), name, None), property
+        ):
+            check_is_fitted(self)
+        return super().__getattr__(name)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "_talk")
@@ -1744,31 +1385,13 @@ class ActiveLearner(ConstrainedClusterer):
     @property
     def n_iter_(self) -> int:
         "Rounds so far."
-        if hasattr(self, "_old"):
-            return self._old.n_iter
         return self.state_.n_iter
 
     @property
     def objective_history_(self) -> list:
         "A cost after each round."
-        if hasattr(self, "_old"):
-            return self._old.objective_history
         return self.state_.objective_history
 
-    # until chapters 15, 16, 17, 24 have states
-    def _publish(self, labels):
-        labels = labels if callable(labels) else np.array(labels, np.int64)
-        self._old.labels = self._labels = labels
-
-    @n_iter_.setter
-    def n_iter_(self, value):
-        self._old.n_iter = value
-
-    @objective_history_.setter
-    def objective_history_(self, value):
-        self._old.objective_history = value
-
-    # end
     @property
     def answers_(self) -> list:
         "(question, answer) so far, in the order given, asked for or not."
@@ -1799,8 +1422,6 @@ class ActiveLearner(ConstrainedClusterer):
         state = dict(super().__getstate__())
         if "_talk" in state:
             state.update(_talk=self.answers_, _cache={})
-        state.pop("_old", None)
-        state.pop("_labels", None)
         return state
 
     def __setstate__(self, state):
@@ -1819,8 +1440,6 @@ class _Begin:
 
     def __call__(self):
         rng = np.random.default_rng(self.seed)
-        if self.learner._queries.__code__.co_varnames[2] == "rng":  # until … have states
-            return LearnerState(rng=rng)
         return self.learner._begin(self.X, rng)
 
 
@@ -1831,11 +1450,6 @@ class _Queries:
         self.learner, self.X = learner, X
 
     def __call__(self, state):
-        names = self.learner._queries.__code__.co_varnames
-        if names[2] == "rng":  # until chapters 15, 16, 17, 24 have states
-            self.learner._old = state
-            self.learner._publish(np.zeros(len(self.X), np.int64))
-            return self.learner._queries(self.X, state.rng)
         return self.learner._queries(self.X, state)
 
 # %% ../nbs/03_oracles.ipynb #cff759f5
@@ -1910,18 +1524,7 @@ def _item_key(e):
 def forgotten_answers(
     events,  # of a log
 ) -> tuple:  # ("answer" events to be told again, a correction that was cut off or None)
-    """What a person never took back, and version 0.1 dropped when an answer was corrected.
-
-    Parameters
-    ----------
-    events
-        of a log
-
-    Returns
-    -------
-    tuple
-        ("answer" events to be told again, a correction that was cut off or None)
-    """
+    "What a person never took back, and version 0.1 dropped when an answer was corrected."
     stack, aside, change = [], {}, None
     for e in events:
         kind = e.get("kind") if e["event"] == "note" else None
@@ -1944,25 +1547,7 @@ def forgotten_answers(
 #| code-fold: true
 #| code-summary: "Runner: log, ids, callbacks, resume, undo, corrections"
 class Said(NamedTuple):
-    """One answer that stands.
-
-    Attributes
-    ----------
-    k : int
-        number, from 0
-    query : object
-        `Pair` or `Triple`
-    answer : object
-        in one form
-    how : str
-        "" given, "skip" put aside
-    seconds : float | None
-        how long it took
-    annotator : str
-        who said it
-    time : str
-        when
-    """
+    "One answer that stands."
 
     k: int  # number, from 0
     query: object  # `Pair` or `Triple`
@@ -1974,28 +1559,7 @@ class Said(NamedTuple):
 
 
 class Runner:
-    """Drives an active learner and keeps the log of what it was told.
-
-    Parameters
-    ----------
-    learner
-        an `ActiveLearner`; it is started here
-    X
-        the data
-    sample_id : default=None
-        id of each row; the log holds ids
-    journal : default=None
-        a path or a `Journal`: begun, or resumed; None: nothing is saved
-    callback : default=None
-        called with the learner at the start and after each answer
-    fill : default=None
-        fill(question, record): an answer that needs nobody, or None
-
-    Attributes
-    ----------
-    history : list
-        what `callback` gave at the start and after each answer
-    """
+    "Drives an active learner and keeps the log of what it was told."
 
     learner: ActiveLearner
     journal: Journal
@@ -2115,30 +1679,12 @@ class Runner:
         return self.learner.ask()
 
     def tell(self, q, answer, *, seconds=None, shown=None, how=None):
-        """Answer the pending question; when this returns, the answer is in the log.
-
-        Parameters
-        ----------
-        q
-        answer
-        seconds : default=None
-        shown : default=None
-        how : default=None
-        """
+        "Answer the pending question; when this returns, the answer is in the log."
         value = _check_answer(self.ask(), q, answer)
         return self._take(self.ask(), value, seconds, shown, how)
 
     def hear(self, q, answer, *, seconds=None, shown=None, how=None):
-        """Take an answer that was not asked for: it counts like any other.
-
-        Parameters
-        ----------
-        q
-        answer
-        seconds : default=None
-        shown : default=None
-        how : default=None
-        """
+        "Take an answer that was not asked for: it counts like any other."
         _check_rows(q, len(self.learner._X))
         return self._take(q, q.answer(answer), seconds, shown, how, unasked=True)
 
@@ -2165,12 +1711,7 @@ class Runner:
         return self
 
     def undo(self, n=1):
-        """Take back the last `n` answers.
-
-        Parameters
-        ----------
-        n : default=1
-        """
+        "Take back the last `n` answers."
         n = _count_of(n, self.learner.n_queries_, "undo")
         if n:
             self.journal.append("undo", n=self._behind(n), seed=self.learner.seed_)
@@ -2184,14 +1725,7 @@ class Runner:
         return self.journal.n - self.journal.standing.index(first)
 
     def relabel(self, k, answer, *, seconds=None):
-        """Change answer `k` (from 0); all others stay, asked for again or not.
-
-        Parameters
-        ----------
-        k
-        answer
-        seconds : default=None
-        """
+        "Change answer `k` (from 0); all others stay, asked for again or not."
         k = _position(k, self.learner.n_queries_)
         talk = self.learner._talk
         value = talk.record[k][0].answer(answer)
@@ -2220,15 +1754,7 @@ class Runner:
         oracle,  # called with each question; `None` as an answer means that it has left
         budget=None,  # answers in all, those of a resumed log included
     ):
-        """Let an oracle answer.
-
-        Parameters
-        ----------
-        oracle
-            called with each question; `None` as an answer means that it has left
-        budget : default=None
-            answers in all, those of a resumed log included
-        """
+        "Let an oracle answer."
         n, rows = getattr(oracle, "n_samples", None), len(self.learner._X)
         if n not in (None, rows):
             raise ValueError(
@@ -2270,17 +1796,7 @@ def drive(
     oracle,  # called with each question; `None` as an answer means that it has left
     budget=None,  # answers in all
 ):
-    """Let an oracle answer a learner's questions.
-
-    Parameters
-    ----------
-    learner
-        a started `ActiveLearner`, or a `Runner`
-    oracle
-        called with each question; `None` as an answer means that it has left
-    budget : default=None
-        answers in all
-    """
+    "Let an oracle answer a learner's questions."
     if isinstance(learner, Runner):
         return learner.run(oracle, budget)
     n, rows = getattr(oracle, "n_samples", None), len(learner._X)
@@ -2300,31 +1816,20 @@ def drive(
 # %% ../nbs/03_oracles.ipynb #8639e41b
 @dataclass(kw_only=True)
 class GroupState(LearnerState):
-    """The groups that answers have joined, and the pairs that were drawn.
-
-    Attributes
-    ----------
-    group : np.ndarray
-        group of each row
-    seed : int
-        of k-means
-    """
+    "The groups that answers have joined, and the pairs that were drawn."
 
     group: np.ndarray  # group of each row
     seed: int  # of k-means
     drawn: set = field(default_factory=set)
 
+    def copy(self):
+        twin = replace(self, group=self.group.copy(), drawn=set(self.drawn))
+        twin.rng = copy.deepcopy(self.rng)
+        return twin
+
 
 class RandomPairLearner(ActiveLearner):
-    """Random pairs and k-means on the groups they join: it believes every answer.
-
-    Parameters
-    ----------
-    n_clusters : default=8
-        number of clusters
-    random_state : default=None
-        seed
-    """
+    "Random pairs and k-means on the groups they join: it believes every answer."
 
     def __init__(
         self,
@@ -2363,24 +1868,7 @@ def cluster_groups(
     n_clusters,  # K
     seed,  # of k-means
 ) -> np.ndarray:  # cluster of each row
-    """k-means on the means of the groups, each as heavy as it is large.
-
-    Parameters
-    ----------
-    X
-        rows
-    group
-        group of each row
-    n_clusters
-        K
-    seed
-        of k-means
-
-    Returns
-    -------
-    np.ndarray
-        cluster of each row
-    """
+    "k-means on the means of the groups, each as heavy as it is large."
     _, g, size = np.unique(group, return_inverse=True, return_counts=True)
     M = np.zeros((len(size), X.shape[1]))
     np.add.at(M, g, X)

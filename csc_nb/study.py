@@ -12,6 +12,7 @@ from .labelling import Items, open_journal
 from csc_nb.oracles import (
     PAIR_ORDER,
     TRIPLE_ORDER,
+    Journal,
     Pair,
     Triple,
     _plain,
@@ -21,7 +22,7 @@ from csc_nb.oracles import (
 )
 
 # %% auto #0
-__all__ = ['QUESTIONS', 'CHOICES', 'INSTRUCTIONS', 'Ask', 'draw_plan', 'Study', 'query_of', 'read_study', 'time_table',
+__all__ = ['QUESTIONS', 'CHOICES', 'INSTRUCTIONS', 'WELCOME', 'Ask', 'draw_plan', 'query_of', 'Study', 'read_study', 'time_table',
            'preference_table', 'Confusion', 'confusion', 'StudyView']
 
 # %% ../nbs/30b_study.ipynb #f7cf5c2c
@@ -40,17 +41,7 @@ INSTRUCTIONS = {
 
 
 class Ask(NamedTuple):
-    """One question of the plan.
-
-    Attributes
-    ----------
-    task : str
-        name of the item set
-    kind : str
-        "pair" or "triple"
-    rows : tuple
-        row numbers in that set
-    """
+    "One question of the plan."
 
     task: str  # name of the item set
     kind: str  # "pair" or "triple"
@@ -65,25 +56,7 @@ def draw_plan(
     seed=0,
     participant="",
 ) -> list:  # of `Ask`
-    """The questions of one participant, in order.
-
-    Parameters
-    ----------
-    sets : dict
-        name → `Items`
-    n_pairs : int, default=195
-    n_triples : int, default=130
-        questions of each kind for each set
-    order : str, default='blocks'
-        or "mixed"
-    seed : default=0
-    participant : default=''
-
-    Returns
-    -------
-    list
-        of `Ask`
-    """
+    "The questions of one participant, in order."
     if order not in ("blocks", "mixed"):
         raise ValueError(
             f"order={order!r}: use 'blocks' (one task after the other) or 'mixed'."
@@ -102,66 +75,20 @@ def draw_plan(
         return [flat[i] for i in rng.permutation(len(flat))]
     return [a for i in rng.permutation(len(tasks)) for a in tasks[i]]
 
-# %% ../nbs/30b_study.ipynb #740fd52f
-class _Log:
-    "The log of a study and what it says about where we are."
-
-    def _open(self, log, participant, wait):
-        self.journal = open_journal(log, participant, wait)
-        old = [
-            e
-            for e in self.journal.events
-            if e["event"] == "note" and e.get("kind") == "study"
-        ]
-        plan = [[a.task, a.kind, *self._names(a)] for a in self.plan]
-        if old and old[0].get("plan") != plan:
-            self.close()
-            raise ValueError(
-                f"{log} was begun with another plan (other items, numbers, order or seed). Start a new log."
-            )
-        if not old:
-            self.journal.append(
-                "start",
-                learner="study",
-                n_samples=sum(i.n for i in self.sets.values()),
-                seed=self.seed,
-            )
-            self.journal.append("note", kind="study", plan=plan, order=self.order)
-        notes = [e for e in self.journal.events if e["event"] == "note"]
-        self.read = sum(e.get("kind") == "instructions" for e in notes)
-        self.practised = sum(e.get("kind") == "practice" for e in notes)
-        self.done = len(standing_answers(self.journal.events))
-        self.survey = next((e for e in notes if e.get("kind") == "questionnaire"), None)
-
-    def _names(self, a):
-        return [f"{a.task}/{_plain(self.sets[a.task].ids[i])}" for i in a.rows]
-
-    def close(self):
-        self.journal.close()
-
 # %% ../nbs/30b_study.ipynb #203e1d15
-class Study(_Log):
-    """Instructions, practice, questions, questionnaire: one participant.
+#| code-fold: true
+#| code-summary: "Study: instructions, practice, questions, questionnaire, all read off one log"
+def query_of(a):
+    "A question of the plan as `Pair` or `Triple`."
+    return (Pair if a.kind == "pair" else Triple)(*a.rows)
 
-    Parameters
-    ----------
-    sets : dict
-        name → `Items`
-    truth : dict
-        name → label of each row; for the feedback in practice only
-    log
-        one for each participant
-    participant
-        a name or a number
-    n_pairs : default=195
-    n_triples : default=130
-    order : default='blocks'
-        the plan
-    n_practice : default=3
-        of each kind, on the first set
-    seed : default=0
-    wait : default=0.0
-    """
+
+class Study:
+    "Instructions, practice, questions, questionnaire: one participant."
+
+    plan: list  # of `Ask`
+    practice: list  # of `Ask`
+    journal: Journal  # the one record
 
     def __init__(
         self,
@@ -170,40 +97,70 @@ class Study(_Log):
         *,
         log,  # one for each participant
         participant,  # a name or a number
-        n_pairs=195,
-        n_triples=130,
-        order="blocks",  # the plan
+        n_pairs=195,  # questions about pairs for each set
+        n_triples=130,  # questions about triples for each set
+        order="blocks",  # one task after the other, or "mixed"
         n_practice=3,  # of each kind, on the first set
-        seed=0,
-        wait=0.0,
+        seed=0,  # of the plan
+        wait=0.0,  # seconds to wait for a log that another process holds
     ):
-        self.sets, self.truth, self.order, self.seed, self.log = (
-            sets,
-            truth,
-            order,
-            seed,
-            Path(log),
-        )
+        self.sets, self.truth, self.order, self.seed = sets, truth, order, seed
+        self.log, self.practice = Path(log), []
         self.plan = draw_plan(sets, n_pairs, n_triples, order, seed, participant)
-        first = next(iter(sets))
-        self.practice = (
-            draw_plan(
-                {first: sets[first]},
-                n_practice,
-                n_practice,
-                "blocks",
-                seed,
-                f"practice {participant}",
+        if n_practice:
+            first, who = next(iter(sets)), f"practice {participant}"
+            one, m = {first: sets[first]}, n_practice
+            self.practice = draw_plan(one, m, m, "blocks", seed, who)
+        self.journal = open_journal(log, participant, wait)
+        self._check_plan()
+
+    def _check_plan(self):
+        "Begin the log with the plan, or compare the two."
+        plan = [[a.task, a.kind, *self._names(a)] for a in self.plan]
+        old = self._notes("study")
+        if old and old[0].get("plan") != plan:
+            self.close()
+            raise ValueError(
+                f"{self.log} was begun with another plan (other items, numbers, order or "
+                "seed). Start a new log."
             )
-            if n_practice
-            else []
-        )
-        self._open(log, participant, wait)
+        if not old:
+            n = sum(i.n for i in self.sets.values())
+            head = dict(learner="study", n_samples=n, seed=self.seed)
+            note = dict(kind="study", plan=plan, order=self.order)
+            self.journal.extend([("start", head), ("note", note)])
+
+    def _notes(self, kind):
+        notes = [e for e in self.journal.events if e["event"] == "note"]
+        return [e for e in notes if e.get("kind") == kind]
+
+    def _names(self, a):
+        return [f"{a.task}/{_plain(self.sets[a.task].ids[i])}" for i in a.rows]
+
+    def close(self):
+        "Release the log."
+        self.journal.close()
 
     @property
-    def phase(self):
+    def done(self) -> int:
+        "Answers given."
+        return self.journal.n
+
+    @property
+    def practised(self) -> int:
+        "Practice questions answered."
+        return len(self._notes("practice"))
+
+    @property
+    def survey(self):
+        "The questionnaire as it was filled in, or None."
+        filled = self._notes("questionnaire")
+        return filled[0] if filled else None
+
+    @property
+    def phase(self) -> str:
         "“instructions”, “practice”, “questions”, “questionnaire” or “thanks”."
-        if not self.read:
+        if not self._notes("instructions"):
             return "instructions"
         if self.practised < len(self.practice):
             return "practice"
@@ -212,117 +169,78 @@ class Study(_Log):
         return "thanks" if self.survey else "questionnaire"
 
     @property
-    def turn(self):
+    def turn(self) -> str:
         "Id of the present screen."
-        return f"{self.phase}:{self.practised if self.phase == 'practice' else self.done}"
+        count = self.practised if self.phase == "practice" else self.done
+        return f"{self.phase}:{count}"
 
     @property
     def ask(self):
         "The present question, or `None`."
-        return (
-            self.practice[self.practised]
-            if self.phase == "practice"
-            else self.plan[self.done]
-            if self.phase == "questions"
-            else None
-        )
+        if self.phase == "practice":
+            return self.practice[self.practised]
+        return self.plan[self.done] if self.phase == "questions" else None
 
     @property
-    def new_block(self):
+    def new_block(self) -> bool:
         "Does a task begin here?"
-        a = self.ask
-        return (
-            a is not None
-            and self.phase == "questions"
-            and (self.done == 0 or self.plan[self.done - 1][:2] != a[:2])
-            and self.order == "blocks"
-        )
+        if self.phase != "questions" or self.order != "blocks":
+            return False
+        return self.done == 0 or self.plan[self.done - 1][:2] != self.ask[:2]
 
-# %% ../nbs/30b_study.ipynb #8ef27cd6
-def query_of(a):
-    return (Pair if a.kind == "pair" else Triple)(*a.rows)
+    def begin(self, turn) -> bool:
+        "The instructions were read."
+        if turn != self.turn or self.phase != "instructions":
+            return False
+        self.journal.append("note", kind="instructions")
+        return True
 
-
-def _begin(self, turn):
-    "The instructions were read."
-    if turn != self.turn or self.phase != "instructions":
-        return False
-    self.journal.append("note", kind="instructions")
-    self.read = 1
-    return True
-
-
-def _answer(self, turn, value, seconds=None):
-    "Answer the present question; in practice returns the right answer as feedback."
-    if turn != self.turn or self.ask is None:
-        return False
-    a, q = self.ask, query_of(self.ask)
-    value = q.answer(value)
-    right = q.answer(true_answer(q, self.truth[a.task]))
-    seconds = None if seconds is None else round(float(seconds), 3)
-    if self.phase == "practice":
+    def answer(self, turn, value, seconds=None):
+        "Answer the present question; in practice returns the right answer as feedback."
+        if turn != self.turn or self.ask is None:
+            return False
+        a, q = self.ask, query_of(self.ask)
+        value = q.answer(value)
+        seconds = None if seconds is None else round(float(seconds), 3)
+        names, word = self._names(a), q.word(value)
+        if self.phase == "practice":
+            right = q.answer(true_answer(q, self.truth[a.task]))
+            given = dict(question=a.kind, items=names, answer=word, right=q.word(right))
+            self.journal.append("note", kind="practice", **given, seconds=seconds)
+            return "right" if value == right else f"the right answer was “{q.word(right)}”"
         self.journal.append(
-            "note",
-            kind="practice",
-            question=a.kind,
-            items=self._names(a),
-            answer=q.word(value),
-            right=q.word(right),
+            "answer",
+            n=self.done,
+            query=f"{'-'.join(map(str, a.rows))}#{self.done}",
+            kind=a.kind,
+            items=names,
+            shown=names,
+            answer=word,
             seconds=seconds,
+            seed=self.seed,
         )
-        self.practised += 1
-        return "right" if value == right else f"the right answer was “{q.word(right)}”"
-    self.journal.append(
-        "answer",
-        n=self.done,
-        query=f"{'-'.join(map(str, a.rows))}#{self.done}",
-        kind=a.kind,
-        items=self._names(a),
-        shown=self._names(a),
-        answer=q.word(value),
-        seconds=seconds,
-        seed=self.seed,
-    )
-    self.done += 1
-    return True
+        return True
 
-
-def _fill_in(self, answers: dict, comment=""):
-    "The questionnaire, all questions at once."
-    if self.phase != "questionnaire":
-        return False
-    bad = [k for k in QUESTIONS if answers.get(k) not in CHOICES]
-    if bad:
-        raise ValueError(
-            f"{len(bad)} questions have no answer: first is {QUESTIONS[bad[0]]!r}. Choose one of {', '.join(CHOICES)}."
-        )
-    self.survey = self.journal.append(
-        "note",
-        kind="questionnaire",
-        answers={k: answers[k] for k in QUESTIONS},
-        comment=str(comment)[:4000],
-    )
-    return True
-
-
-Study.begin, Study.answer, Study.fill_in = _begin, _answer, _fill_in
+    def fill_in(self, answers: dict, comment="") -> bool:
+        "The questionnaire, all questions at once."
+        if self.phase != "questionnaire":
+            return False
+        bad = [k for k in QUESTIONS if answers.get(k) not in CHOICES]
+        if bad:
+            raise ValueError(
+                f"{len(bad)} questions have no answer: first is {QUESTIONS[bad[0]]!r}. "
+                f"Choose one of {', '.join(CHOICES)}."
+            )
+        given = {k: answers[k] for k in QUESTIONS}
+        text = str(comment)[:4000]
+        self.journal.append("note", kind="questionnaire", answers=given, comment=text)
+        return True
 
 # %% ../nbs/30b_study.ipynb #efa27859
 def read_study(
     logs,  # paths
 ) -> list:  # records: participant, task, kind, rows (ids), answer, seconds
-    """Every answer of every participant.
-
-    Parameters
-    ----------
-    logs
-        paths
-
-    Returns
-    -------
-    list
-        records: participant, task, kind, rows (ids), answer, seconds
-    """
+    "Every answer of every participant."
     out = []
     for log in logs:
         for e in standing_answers(read_journal(log)[0]):
@@ -348,17 +266,7 @@ def _mean_sd(groups):
 
 
 def time_table(logs) -> list:  # records, Table 3.6
-    """Seconds for an answer: all, and by what was answered.
-
-    Parameters
-    ----------
-    logs
-        records, Table 3.6
-
-    Returns
-    -------
-    list
-    """
+    "Seconds for an answer: all, and by what was answered."
     data, out = [r for r in read_study(logs) if r["seconds"] is not None], []
     people = sorted({r["participant"] for r in data})
     for task in sorted({r["task"] for r in data}):
@@ -400,17 +308,7 @@ def time_table(logs) -> list:  # records, Table 3.6
 
 # %% ../nbs/30b_study.ipynb #a2cfeb82
 def preference_table(logs) -> list:  # records, Table 3.7
-    """How many people chose what in the questionnaire.
-
-    Parameters
-    ----------
-    logs
-        records, Table 3.7
-
-    Returns
-    -------
-    list
-    """
+    "How many people chose what in the questionnaire."
     filled = [
         e["answers"]
         for log in logs
@@ -427,15 +325,7 @@ def preference_table(logs) -> list:  # records, Table 3.7
 
 
 class Confusion(NamedTuple):
-    """Truth against answers.
-
-    Attributes
-    ----------
-    table : np.ndarray
-        mean counts over people: rows are the truth, columns the answer, “unsure” last
-    accuracy : float
-        share of right answers among those given
-    """
+    "Truth against answers."
 
     table: (
         np.ndarray
@@ -449,23 +339,7 @@ def confusion(
     task,  # name of the set
     kind,  # "pair" or "triple"
 ) -> Confusion:
-    """Tables 3.8 and 3.9: the average confusion matrix of a set and a kind of question.
-
-    Parameters
-    ----------
-    logs
-        paths
-    truth
-        name of the set → {id: label}
-    task
-        name of the set
-    kind
-        "pair" or "triple"
-
-    Returns
-    -------
-    Confusion
-    """
+    "Tables 3.8 and 3.9: the average confusion matrix of a set and a kind of question."
     order = (*(PAIR_ORDER if kind == "pair" else TRIPLE_ORDER), "unsure")
     label, data = (
         truth[task],
@@ -489,56 +363,23 @@ def confusion(
     )
 
 # %% ../nbs/30b_study.ipynb #56e69a4f
+#| code-fold: true
+#| code-summary: "StudyView: the screens of a study"
 class StudyView:
-    """The screen of a study; holds no answers.
-
-    Parameters
-    ----------
-    study
-    reference : default=None
-    pause : default=0.2
-    """
+    "The screen of a study; holds no answers."
 
     def __init__(
-        self, study, reference=None, pause=0.2
-    ):  # reference: {set: rows to show as examples}
-        import ipywidgets as W
-        from csc_nb.labelling_view import PAIR_KEYS, STYLE, TRIPLE_KEYS, key_catcher
+        self,
+        study,
+        reference=None,  # {set: rows to show as examples}
+        pause=0.2,  # seconds in which a new screen takes no answer
+    ):
+        from csc_nb.labelling_view import ask_widget, words_of
 
-        self.W, self.study, self.reference, self.pause, self.keys = (
-            W,
-            study,
-            reference or {},
-            pause,
-            {"pair": PAIR_KEYS, "triple": TRIPLE_KEYS},
-        )
-        self.catcher = key_catcher(pause=pause)
-        if self.catcher is not None:
-            self.catcher.on_msg(
-                lambda _, m, b: self.do(m.get("action"), m.get("turn"), m.get("seconds"))
-            )
-        full = W.Layout(width="100%")
-        self.head, self.cards, self.message, self.book = (
-            W.HTML(layout=full) for _ in range(4)
-        )
-        self.buttons, self.form = (
-            W.HBox(layout=W.Layout(width="100%", grid_gap="10px", flex_flow="row wrap")),
-            W.VBox(layout=full),
-        )
-        self.widget = W.VBox(
-            [
-                W.HTML(STYLE),
-                self.head,
-                self.cards,
-                self.buttons,
-                self.form,
-                self.message,
-                self.book,
-                *([self.catcher] if self.catcher is not None else []),
-            ],
-            layout=full,
-        )
-        self.widget.add_class("csc-ask")
+        self.study, self.reference, self.pause = study, reference or {}, pause
+        self.words = words_of("en")
+        self.widget = ask_widget()
+        self.widget.on_msg(lambda _, message, buffers: self._receive(message))
         self.refresh()
 
     def _ipython_display_(self):
@@ -546,120 +387,88 @@ class StudyView:
 
         display(self.widget)
 
-    def do(self, action, turn, seconds=None):
-        """What a click or a key does.
+    def _receive(self, message):
+        if isinstance(message, dict):
+            known = {k: message.get(k) for k in ("action", "turn", "seconds", "form")}
+            self.do(**known)
 
-        Parameters
-        ----------
-        action
-        turn
-        seconds : default=None
-        """
+    def do(self, action, turn, seconds=None, form=None):
+        "What a click or a key does."
         s, word = self.study, ""
-        if self.catcher is not None:
-            self.catcher.heard += 1
-        if turn != s.turn or (
-            self.catcher is None and time.monotonic() - self._at < self.pause
-        ):
+        self.widget.heard += 1
+        if turn != s.turn:
             return
         try:
             if s.phase == "instructions":
                 s.begin(turn)
             elif s.phase == "questionnaire":
-                s.fill_in({k: r.value for k, r in self.radios.items()}, self.comment.value)
+                form = form or {}
+                given = {k: form.get(k) for k in QUESTIONS}
+                s.fill_in(given, form.get("comment") or "")
             else:
-                got = s.answer(
-                    turn,
-                    action,
-                    time.monotonic() - self._at if seconds is None else seconds,
-                )
+                if seconds is None:
+                    seconds = time.monotonic() - self._at
+                got = s.answer(turn, action, seconds)
                 word = f"Practice: {html.escape(got)}." if isinstance(got, str) else ""
         except ValueError as e:
             word = html.escape(str(e))
-        self.message.value = f'<div class="csc-note" role="status">{word}&nbsp;</div>'
+        self.widget.message = word
         self.refresh()
 
-# %% ../nbs/30b_study.ipynb #93a1ca18
-def _refresh(self):
-    "Draw the present phase."
-    from csc_nb.labelling_view import question_html
+    def refresh(self):
+        "Draw the present phase."
+        self.widget.screen = self._screen()
+        self._at = time.monotonic()
 
-    s, phase, a = self.study, self.study.phase, self.study.ask
-    n, m = s.done, len(s.plan)
-    title = {
-        "instructions": "Welcome",
-        "practice": "Practice",
-        "questions": f"Question {n + 1} of {m}",
-        "questionnaire": "Five last questions",
-        "thanks": "Thank you. Everything is saved.",
-    }[phase]
-    text = {
-        "instructions": "".join(
-            f"<p>{html.escape(INSTRUCTIONS[k])}</p>" for k in ("pair", "triple")
+    def _screen(self):
+        from csc_nb.labelling_view import answer_buttons, question_html
+
+        s, phase, a = self.study, self.study.phase, self.study.ask
+        n, m = s.done, len(s.plan)
+        title = {
+            "instructions": "Welcome",
+            "practice": "Practice",
+            "questions": f"Question {n + 1} of {m}",
+            "questionnaire": "Five last questions",
+            "thanks": "Thank you. Everything is saved.",
+        }[phase]
+        text = html.escape(INSTRUCTIONS[a.kind]) if a else ""
+        if phase == "instructions":
+            both = [f"<p>{html.escape(INSTRUCTIONS[k])}</p>" for k in ("pair", "triple")]
+            text = "".join(both) + f"<p>{WELCOME}</p>"
+        book = tuple(self.reference.get(a.task, ())) if a else ()
+        cards = question_html(s.sets[a.task], a.rows) if a else ""
+        if book:
+            cards += '<div class="csc-note">Examples of the classes</div>'
+            cards += question_html(s.sets[a.task], book)
+        answers = answer_buttons(a.kind, self.words) if a else []
+        return dict(
+            turn=s.turn,
+            pause=self.pause,
+            words=self.words,
+            title=title,
+            note=text,
+            n=n,
+            goal=m,
+            cards=cards,
+            answers=answers,
+            keys={b["key"]: b["action"] for b in answers},
+            more=[dict(action="go", label="Begin")] if phase == "instructions" else [],
+            form=self._questionnaire() if phase == "questionnaire" else None,
         )
-        + "<p>Answer as quickly as you can without guessing. You may stop at any time; what you answered is saved. Nothing leaves this machine.</p>"
-    }.get(phase, html.escape(INSTRUCTIONS[a.kind]) if a else "")
-    self.head.value = f'<h3>{title}</h3><div class="csc-bar"><i style="width:{100 * n / max(m, 1):.0f}%"></i></div><div class="csc-note">{text}</div>'
-    self.cards.value = question_html(s.sets[a.task], a.rows) if a else ""
-    book = self.reference.get(a.task, ()) if a else ()
-    self.book.value = (
-        f'<div class="csc-note">Examples of the classes</div>{question_html(s.sets[a.task], tuple(book))}'
-        if len(book)
-        else ""
-    )
-    old, self._at = [*self.buttons.children, *self.form.children], time.monotonic()
-    keys = (
-        self.keys[a.kind]
-        if a
-        else [
-            (
-                "go",
-                {"instructions": "Begin", "questionnaire": "Send"}.get(phase, ""),
-                "",
-                "",
-            )
+
+    def _questionnaire(self):
+        fields = [
+            dict(name=k, label=text, choices=[(c, c) for c in CHOICES])
+            for k, text in QUESTIONS.items()
         ]
-        if phase != "thanks"
-        else []
-    )
-    self.buttons.children = [self._button(s.turn, *k) for k in keys]
-    self.form.children = self._questionnaire() if phase == "questionnaire" else []
-    for w in old:
-        w.close()
-    if self.catcher is not None:
-        self.catcher.bindings, self.catcher.turn = (
-            {k[2]: k[0] for k in keys if k[2]},
-            s.turn,
+        comment = dict(
+            name="comment", type="textarea", label="Anything you would like to say"
         )
+        return dict(fields=[*fields, comment], action="go", label="Send")
 
 
-def _study_button(self, turn, action, text, key, css):
-    b = self.W.Button(
-        description=f"{text}  [{key.upper()}]"
-        if key and self.catcher is not None
-        else text,
-        layout=self.W.Layout(width="auto", flex="1 1 0"),
-    )
-    for c in ("csc-answer", f"csc-do-{action}", *filter(None, [css])):
-        b.add_class(c)
-    b.on_click(lambda _: self.do(action, turn))
-    return b
-
-
-def _questionnaire(self):
-    self.radios = {k: self.W.RadioButtons(options=CHOICES, value=None) for k in QUESTIONS}
-    self.comment = self.W.Textarea(
-        placeholder="Anything you would like to say", layout=self.W.Layout(width="100%")
-    )
-    return [
-        w
-        for k, r in self.radios.items()
-        for w in (self.W.HTML(f"<b>{html.escape(QUESTIONS[k])}</b>"), r)
-    ] + [self.comment]
-
-
-StudyView.refresh, StudyView._button, StudyView._questionnaire = (
-    _refresh,
-    _study_button,
-    _questionnaire,
+WELCOME = (
+    "Answer as quickly as you can without guessing. You may stop at any time; what you "
+    "answered is saved. Nothing leaves this machine."
 )

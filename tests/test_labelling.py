@@ -28,10 +28,15 @@ from csc_nb.labelling import (
     safe_cell,
 )
 from csc_nb.labelling_view import (
+    WORDS,
     AskView,
+    OpenView,
     card_html,
+    first_screen,
     image_html,
+    make_session,
     question_html,
+    settings_in,
     steady,
     text_html,
 )
@@ -676,7 +681,7 @@ def test_hostile_cells_are_inert(tmp_path):
     df = pd.DataFrame(
         {
             "id": [f"<b>{k}</b>\"'" for k in range(8)],
-            "note": EVIL,
+            "note": pd.Series(EVIL, dtype=object),
             "pic": [
                 "no.png",
                 "https://example.org/x.png",
@@ -704,14 +709,12 @@ def test_hostile_cells_are_inert(tmp_path):
             assert bad not in page, bad
     v = AskView(s)
     v.do("same", v.shown_id)
-    v._draw_panel(s.turn)
-    for part in (v.head, v.cards, v.members, v.facts, v.alert):
-        assert (
-            "<script" not in part.value
-            and "<b>0</b>&quot;" not in part.value
-            and '<b>0</b>"' not in part.value
-            and "onerror=alert(1)>" not in part.value
-        )
+    v.do("results", v.shown_id)
+    shown = [v.screen["note"], v.screen["cards"], v.panel.get("groups", "")]
+    shown += [c["typical"] + c["doubtful"] for c in v.screen["results"]["clusters"]]
+    for part in (*shown, v.message):
+        assert "<script" not in part and "onerror=alert(1)>" not in part
+        assert "<b>0</b>&quot;" not in part and '<b>0</b>"' not in part
     text = s.to_csv(tmp_path / "e.csv").read_text(encoding="utf-8")
     back = pd.read_csv(tmp_path / "e.csv")
     assert (
@@ -850,72 +853,56 @@ def test_several_people_are_merged_and_judged(tmp_path):
     assert np.isclose(team.agreement.kappa[0, 1], (po - pe) / (1 - pe))
 
 
-def test_view_without_keys_binds_buttons_to_their_turn(tmp_path):
-    s = new(tmp_path)
-    v = AskView(s, keys=False, pause=0.0)
-    old = v.answers.children[0]
-    assert (
-        v.catcher is None
-        and old.description == "Same"
-        and "anywidget"
-        in "".join(
-            getattr(c, "value", "")
-            for c in v.widget.children
-            if isinstance(getattr(c, "value", ""), str)
-        )
-    )
-    old.click()
-    old.click()
-    assert len(s.said) == 1 and v.ignored == 1
-    v.answers.children[1].click()
-    assert [x.answer for x in s.said] == [1, -1]
-    v.more.children[1].click()
-    assert len(s.said) == 1
-    slow = AskView(s, keys=False, pause=30.0)
-    slow.answers.children[0].click()
-    assert len(s.said) == 1 and "quick" in slow.message.value
+def press(v, action, turn=None, **more):
+    "What the component sends."
+    turn = v.shown_id if turn is None else turn
+    v.widget._handle_custom_msg(dict(action=action, turn=turn, **more), [])
 
 
 def test_view_shows_keys_on_buttons_and_ignores_stale_messages(tmp_path):
-    pytest.importorskip("anywidget")
     s = new(tmp_path)
     v = AskView(s)
-    assert [b.description for b in v.answers.children] == [
-        "Same  [S]",
-        "Different  [D]",
-        "Don’t know  [U]",
-    ] and [b.description for b in v.more.children[:2]] == ["Ask later  [K]", "Undo  [Z]"]
-    assert v.catcher.bindings == {
+    screen = v.screen
+    assert [(b["label"], b["key"]) for b in screen["answers"]] == [
+        ("Same", "s"),
+        ("Different", "d"),
+        ("Don’t know", "u"),
+    ]
+    assert [(b["label"], b["key"]) for b in screen["more"][:2]] == [
+        ("Ask later", "k"),
+        ("Undo", "z"),
+    ]
+    assert screen["keys"] == {
         "s": "same",
         "d": "different",
         "u": "unsure",
         "k": "skip",
         "z": "undo",
     }
-    press = lambda action, turn, **kw: v.catcher._handle_custom_msg(
-        dict(action=action, turn=turn, **kw), []
-    )
-    t = v.catcher.turn
-    press("same", t, seconds=1.25)
-    press("same", t)
-    press("format disk", v.catcher.turn)
-    press(None, None)
-    assert len(s.said) == 1 and s.seconds == [1.25] and v.catcher.turn != t
-    press("stop", v.catcher.turn)
-    assert v.catcher.turn == "stopped" and not v.answers.children
-    press("same", v.catcher.turn)
-    press("resume", v.catcher.turn)
-    press("different", v.catcher.turn)
-    press("save", v.catcher.turn)
-    press("unsure", v.catcher.turn)
-    assert [x.answer for x in s.said] == [1, -1, 0] and (
-        tmp_path / "a.clusters.csv"
-    ).exists()
+    t = screen["turn"]
+    press(v, "same", t, seconds=1.25)
+    press(v, "same", t)
+    press(v, "format disk")
+    press(v, None, "")
+    v.widget._handle_custom_msg("nonsense", [])
+    assert len(s.said) == 1 and s.said[0].seconds == 1.25 and v.screen["turn"] != t
+    assert v.ignored == 2
+    press(v, "stop")
+    assert v.screen["turn"] == "stopped" and not v.screen["answers"]
+    press(v, "same")
+    press(v, "resume")
+    press(v, "different")
+    press(v, "save")
+    press(v, "unsure")
+    assert [x.answer for x in s.said] == [1, -1, 0]
+    assert (tmp_path / "a.clusters.csv").read_bytes().startswith(b"\xef\xbb\xbfid,cluster")
+    press(v, "undo")
+    assert len(s.said) == 2 and v.message == "Taken back."
 
 
-def test_view_offers_to_change_or_keep_a_contradiction(tmp_path):
+def test_view_shows_a_contradiction_row_by_row_and_the_likeliest_mistake_first(tmp_path):
     s = AskPairs(
-        {"x": np.arange(6.0)},
+        {"x": [0.0, 0.1, 9.5, 0.2, 9.0, 9.1]},
         learner=[(0, 1), (1, 2), (0, 2)],
         log=tmp_path / "c.jsonl",
         check_implied=True,
@@ -923,24 +910,128 @@ def test_view_offers_to_change_or_keep_a_contradiction(tmp_path):
     v = AskView(s)
     for a in ("same", "same", "different"):
         v.do(a, v.shown_id)
-    assert "0 ≠ 2, but 0 = 1, 1 = 2" in v.alert.value and [
-        b.description for b in v.alert_row.children
-    ] == [
-        "3: 0 – 2 was different → same",
-        "1: 0 – 1 was same → different",
-        "2: 1 – 2 was same → different",
-        "Keep all",
-    ]
-    v.alert_row.children[2].click()
-    assert not v.alert.value and [x.answer for x in s.said] == [1, -1, -1]
+    found = v.panel["conflict"]
+    assert found["title"].startswith("1 contradiction")
+    assert [x["k"] for x in found["suspects"]] == [1, 2, 0]  # 0.1 and 9.5 are far apart
+    assert found["suspects"][0]["fix"] == "It should be “different”"
+    assert found["suspects"][0]["cards"].count("csc-card") == 3  # the box and two cards
+    press(v, "change", k=1, value=-1)
+    assert v.panel["conflict"] is None and [x.answer for x in s.said] == [1, -1, -1]
+    assert v.message == "Answer 2 is now “different”. All other answers stay."
     v.change(1, "same")
-    v.alert_row.children[-1].click()
-    assert not v.alert.value and s.conflicts()[0].kept
-    v.old.value = 0
-    next(
-        b for b in v.old_row.children if getattr(b, "description", "") == "don’t know"
-    ).click()
+    press(v, "keep")
+    assert v.panel["conflict"] is None and s.conflicts()[0].kept
+    (old,) = [a for a in v.panel["old"] if a["k"] == 0]
+    unsure = next(o["value"] for o in old["options"] if o["label"] == "don’t know")
+    press(v, "change", k=0, value=unsure)
     assert s.said[0].answer == 0
+
+
+@pytest.mark.parametrize("language", sorted(WORDS))
+def test_every_screen_in_every_language(tmp_path, language):
+    s = new(tmp_path, language=language, question="Même <patient> ?")
+    v = AskView(s)
+    assert v.screen["title"] == "Même <patient> ?"
+    for word in ("same", "different", "skip", "later", "skip", "stop", "results", "back"):
+        press(v, word)
+    labels = [b["label"] for b in (*v.screen["answers"], *v.screen["more"])]
+    assert len(labels) == len(set(labels)) >= 7 and v.panel["advice"]["text"]
+    assert v.screen["lang"] == language and len(s.said) == 3
+    with pytest.raises(ValueError, match="language='xx' is not known"):
+        AskView(new(tmp_path, "b.jsonl", language="xx"))
+
+
+def test_clusters_are_opened_named_merged_and_split(tmp_path):
+    s = AskPairs(
+        {"n": list("abcdef"), "x": [0.0, 0.1, 0.2, 9.0, 9.1, 9.2]},
+        id="n",
+        learner=[("a", "b"), ("d", "e"), ("a", "d")],
+        log=tmp_path / "r.jsonl",
+    )
+    v = AskView(s)
+    for word in ("same", "same", "different"):
+        press(v, word)
+    press(v, "results")
+    shown = v.screen["results"]["clusters"]
+    assert [c["size"] for c in shown] == ["(3)", "(3)"]
+    assert [r["id"] for r in shown[0]["rows"]] == ["a", "b", "c"]
+    press(v, "name", cluster=1, name="<b>late</b>")
+    press(v, "split", rows=[0])
+    assert s.labels.tolist() == [2, 1, 1, 0, 0, 0] and s.cluster_names == {0: "<b>late</b>"}
+    press(v, "merge", clusters=[1, 2])
+    assert s.labels.tolist() == [0, 0, 0, 1, 1, 1]
+    press(v, "merge", clusters=[1])
+    assert "two clusters" in v.message
+    table = s.table()
+    assert table["name"] if "name" in table else table["name_found"]
+    before = s.labels.tolist(), s.cluster_names
+    s.close()
+    again = AskPairs(
+        {"n": list("abcdef"), "x": [0.0, 0.1, 0.2, 9.0, 9.1, 9.2]},
+        id="n",
+        learner=[("a", "b"), ("d", "e"), ("a", "d")],
+        log=tmp_path / "r.jsonl",
+    )
+    assert (again.labels.tolist(), again.cluster_names) == before
+    assert again.undo_regroup() and again.undo_regroup() and not again.undo_regroup()
+    assert again.labels.tolist() == [0, 0, 0, 1, 1, 1] and len(again.said) == 3
+
+
+def test_the_first_screen_says_what_is_used_and_asks_for_question_and_number(tmp_path):
+    DF.assign(note=[f"n {i}" for i in range(80)]).to_csv(tmp_path / "t.csv", index=False)
+    log = str(tmp_path / "t.jsonl")
+    plain = dict(table=str(tmp_path / "t.csv"), id="id", log=log, annotator="A")
+    v = first_screen(plain)
+    columns = v.widget.screen["form"]["columns"]["rows"]
+    roles = {c["name"]: c["role"] for c in columns}
+    assert roles == {"id": "id", "u": "used", "v": "used", "note": "shown"}
+    form = {f"role:{c}": r for c, r in roles.items()}
+    v.do(dict(action="begin", form={**form, "role:u": "id"}))
+    assert "Two columns name the rows" in v.widget.message and not Path(log).exists()
+    v.do(dict(action="begin", form=dict.fromkeys(form, "shown")))
+    assert "No column is left to compare by" in v.widget.message
+    chosen = {**form, "role:note": "ignored", "question": "Same moon?", "n_clusters": "2"}
+    v.do(dict(action="begin", form=chosen))
+    s = v.session
+    assert (s.question, s.n_clusters, s.items.show) == ("Same moon?", 2, ["u", "v"])
+    assert v.box.children == (v.view.widget,) and v.view.screen["title"] == "Same moon?"
+    s.answer(s.turn.id, "same")
+    s.close()
+    again = make_session(**{**plain, **settings_in(log)})
+    assert (again.question, again.n_clusters, len(again.said)) == ("Same moon?", 2, 1)
+
+
+def test_a_log_that_is_open_elsewhere_is_taken_over_on_demand(tmp_path):
+    log = tmp_path / "held.jsonl"
+    code = (
+        "import sys, time\nfrom csc_nb.oracles import *\n"
+        "j = Journal(sys.argv[1], 'A'); print('x', flush=True); sys.stdin.readline()\n"
+        "try: j.append('note', kind='late')\nexcept RuntimeError as e: print(e, flush=True)"
+    )
+    p = subprocess.Popen(
+        [sys.executable, "-c", code, str(log)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        p.stdout.readline()
+        v = OpenView(lambda take_over: new(tmp_path, "held.jsonl", take_over=take_over))
+        assert v.session is None and v.widget.screen["turn"] == "in use"
+        assert v.widget.screen["note"].startswith("A has it open since 20")
+        v.widget._handle_custom_msg(dict(action="take-over"), [])
+        s = v.session
+        s.answer(s.turn.id, "same")
+        p.stdin.write("go on\n")
+        p.stdin.flush()
+        assert "in use by another process" in p.stdout.readline()
+        s.answer(s.turn.id, "same")
+        assert len(s.said) == 2 and b"late" not in log.read_bytes()
+    finally:
+        p.kill()
+        p.wait()
+        p.stdout.close()
+        p.stdin.close()
 
 
 def test_an_error_in_a_learner_is_shown_and_nothing_is_lost(tmp_path):
@@ -951,11 +1042,11 @@ def test_an_error_in_a_learner_is_shown_and_nothing_is_lost(tmp_path):
             raise RuntimeError("out of <b>luck</b>")
 
     s = new(tmp_path, learner=Broken(2, random_state=0))
-    v = AskView(s, keys=False, pause=0.0)
+    v = AskView(s, pause=0.0)
     v.do("different", v.shown_id)
     v.do("different", v.shown_id)
     assert (
-        "out of &lt;b&gt;luck" in v.message.value
+        "out of &lt;b&gt;luck" in v.message
         and len(standing_answers(read_journal(tmp_path / "a.jsonl")[0])) == 2
     )
 
@@ -992,7 +1083,6 @@ def test_csc_nb_ask_reports_mistakes_before_a_page_opens(tmp_path, monkeypatch, 
         (["--id", "zz"], "No column 'zz' for id"),
         (["--id", "id", "--show", "w"], "No column 'w' for show"),
         (["--learner", "magic"], "No learner 'magic'"),
-        (["--n-clusters", "3"], "finds the number of clusters itself"),
         (["--annotator", "../x"], "without slashes"),
         (["--id", "id", "--log", "held.jsonl"], "in use by another process"),
     ):

@@ -108,7 +108,7 @@ def test_another_plan_and_nonsense_are_refused(tmp_path):
         study(tmp_path / "s.jsonl", n_pairs=7)
     with open(tmp_path / "s.jsonl", "a") as f:
         f.write('{"event": "answer"}\n')
-    with pytest.raises(ValueError, match="line 4"):
+    with pytest.raises(ValueError, match="line 5"):
         study(tmp_path / "s.jsonl")
     with pytest.raises(ValueError, match="order='zigzag'"):
         draw_plan(SETS, 1, 1, "zigzag")
@@ -167,23 +167,21 @@ def test_tables_from_logs_by_hand(tmp_path):
 def test_practice_is_not_counted_and_the_screen_walks_through(tmp_path):
     s = study(tmp_path / "v.jsonl")
     v = StudyView(s, reference={"a": [0, 1]}, pause=0.0)
-    assert "same class" in v.head.value and [b.description for b in v.buttons.children] == [
-        "Begin"
-    ]
+    screen = v.widget.screen
+    assert "same class" in screen["note"]
+    assert [b["label"] for b in screen["more"]] == ["Begin"] and not screen["answers"]
     v.do("go", s.turn)
     stale = s.turn
     v.do("unsure", stale)
-    assert "right answer was" in v.message.value
+    assert "right answer was" in v.widget.message
     v.do("unsure", stale)
     assert s.practised == 1
     while s.phase != "questionnaire":
         v.do("unsure", s.turn)
     v.do("go", s.turn)
-    assert "5 questions have no answer" in v.message.value
-    for r in v.radios.values():
-        r.value = CHOICES[2]
-    v.comment.value = "<script>"
-    v.do("go", s.turn)
+    assert "5 questions have no answer" in v.widget.message
+    form = dict.fromkeys(QUESTIONS, CHOICES[2]) | {"comment": "<script>"}
+    v.widget._handle_custom_msg(dict(action="go", turn=s.turn, form=form), [])
     assert s.phase == "thanks" and len(read_study([tmp_path / "v.jsonl"])) == 20
     assert [
         e["kind"] for e in read_journal(tmp_path / "v.jsonl")[0] if e["event"] == "note"
