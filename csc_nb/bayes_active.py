@@ -96,7 +96,7 @@ def prior_draws(
     rng,  # numpy Generator
     max_tries: int = 200,  # proposals per draw before giving up on rejection
 ) -> tuple:  # `(S, D, K)` draws, proposals used (0: rejection gave up)
-    "Exact draws from the prior (4.3): Gaussian proposals, kept with chance $e^{-\\tau\\bar H}$."
+    "Exact draws from the prior (4.3): Gaussian, kept with chance $e^{-\\tau\\bar H}$."
     kept, tried, one = [], 0, np.ones(S)
     while sum(map(len, kept)) < S and tried < max_tries * S:
         W = rng.normal(0, lam**-0.5, (S, A.shape[1], K))
@@ -129,7 +129,7 @@ _TRIPLE_CODE = {"ab": RS, "ac": RT, "bc": ST, "none": NONE}
 
 @njit(cache=True)
 def _message(code, eps, f, g, out):
-    "What a factor tells its row, in O(K): beliefs `f` (and `g` for a triple) of its other rows."
+    "What a factor tells its row, in O(K): beliefs `f` (and `g`) of its other rows."
     K = len(f)
     if code == 1:
         for k in range(K):
@@ -158,7 +158,7 @@ def factor_table(
     K: int,
     eps: float,
 ) -> np.ndarray:  # `(K, K)` or `(K, K, K)`
-    "Chance of an answer for all labels of its rows, eq. (4.4); a triple's error is spread over three answers."
+    "Chance of an answer for all labels of its rows, eq. (4.4); a triple errs in three ways."
     if code in (SAME, DIFFERENT):
         agree = np.eye(K, dtype=bool)
         return np.where(agree == (code == SAME), 1 - eps, eps)
@@ -182,7 +182,7 @@ class Forest(NamedTuple):
 
 
 def _seen_from(items, code, up):
-    "The answer `code` about `items` with row `up` first: other rows, and the code in the new order."
+    "An answer with row `up` first: the other rows, and the code in the new order."
     if len(items) == 2:
         return (items[1] if items[0] == up else items[0],), code
     rest = [i for i in items if i != up]
@@ -219,7 +219,7 @@ def grow_forest(
             extra.append((*items, code))
         else:
             raise ValueError(
-                f"The triple {tuple(nodes[i] for i in items)} closes a cycle; only pairs may."
+                f"The triple {tuple(nodes[i] for i in items)} closes a cycle; pairs may."
             )
     parent, kids, codes, seen, queue = [], [], [], set(), []
     for root in range(len(nodes)):
@@ -254,7 +254,7 @@ EMPTY = grow_forest([])
 # %% ../nbs/15_bayes_active.ipynb #f85bd5cd
 @njit(cache=True)
 def _sum_product(P, parent, kids, code, eps, down):
-    "Log-likelihood `(S,)`, marginals `(S, m, K)` and upward beliefs of a forest; marginals only if `down`."
+    "Log-likelihood `(S,)`, marginals `(S, m, K)` (if `down`) and upward beliefs."
     S, m, K = P.shape
     F, Q, M = P.copy(), np.empty_like(P), np.empty((len(parent), K))
     logZ, cav, msg, swap = (
@@ -311,7 +311,7 @@ def _sum_product(P, parent, kids, code, eps, down):
 # %% ../nbs/15_bayes_active.ipynb #1d0b6bfb
 @njit(cache=True)
 def _tree_agreement(P, parent, kids, code, eps):
-    "P(y_i = y_j | Z) of every pair of rows of forests of pairs, `(S, m, m)`; 0 for rows of different trees."
+    "P(y_i = y_j | Z) of all rows of a forest of pairs, `(S, m, m)`; 0 between trees."
     S, m, K = P.shape
     G, J = np.zeros((S, m, m)), np.zeros((m, m, K, K))
     logZ, Q, F = _sum_product(P, parent, kids, code, eps, True)
@@ -407,12 +407,12 @@ def _scaled_pass(R, forest, eps, marginals=True):
 
 # %% ../nbs/15_bayes_active.ipynb #588bc8ee
 def sum_product(
-    P: np.ndarray,  # `(S, m, K)` cluster probabilities of the forest's rows, one slice for each particle
+    P: np.ndarray,  # `(S, m, K)` cluster probabilities of the forest's rows, per particle
     forest: Forest,  # the answers
     eps: float,  # chance of a wrong answer
     marginals: bool = True,  # also the downward pass?
 ) -> tuple:  # log P(Z|W) `(S,)`, P(y_i|Z, W) `(S, m, K)`
-    "Eq. (4.5) exactly: messages on trees, and summing out a few cut rows where pairs close cycles."
+    "Eq. (4.5) exactly: messages on trees; cut rows are summed out where there are cycles."
     args = forest.parent, forest.kids, forest.code, eps, marginals
     if not forest.extra:
         return _sum_product(P, *args)[:2]
@@ -499,7 +499,7 @@ def _exact(Qi, Qj, eps, info, enough):
 # %% ../nbs/15_bayes_active.ipynb #a677d632
 @njit(cache=True)
 def _scan(i0, first, second, Q, tree, skip, eps, info, best, found):
-    "Best pair with its row in a block; `first`, `second`: mean and mean square of the agreement with rows from i0 on."
+    "Best pair with its row in a block; `first`, `second`: moments of the agreement."
     n, c, log2 = len(tree), 1 - 2 * eps, np.log(2.0)
     he = _h(eps)
     slope = (log2 - he) / (0.25 - eps * (1 - eps))
@@ -540,7 +540,7 @@ def _scan(i0, first, second, Q, tree, skip, eps, info, best, found):
 
 # %% ../nbs/15_bayes_active.ipynb #7c739485
 def _features(Q, eps, info, cap=4096):
-    "Rows whose inner products are the first and second moments of the agreement over the particles."
+    "Rows whose inner products are the two moments of the agreement over the particles."
     n, S, K = Q.shape
     first = (Q.reshape(n, S * K) / math.sqrt(S)).astype(np.float32)
     if not info or S * K * (K + 1) // 2 > cap:
@@ -558,7 +558,7 @@ def best_pair(
     skip=(),  # numbers i·n+j (i<j) of pairs not to ask
     block: int = 256,  # rows at a time
 ) -> tuple:  # `(i, j)` or None, its score, number of pairs looked at exactly
-    "The pair with the largest score without storing all of them: one matrix product, a bound, and few exact scores."
+    "The pair with the largest score: one matrix product, a bound, few exact scores."
     n, skip, looked = len(Q), np.sort(np.asarray(skip, np.int64)), 0
     out = set(skip.tolist())
     Q = np.ascontiguousarray(Q)
@@ -643,7 +643,7 @@ def ess_step(
     c: Cloud,  # particles
     rng,  # numpy Generator
 ) -> tuple:  # the moved particles, number of likelihood evaluations
-    "One elliptical slice sampling step of every particle: leaves (4.12) invariant, has nothing to tune."
+    "One elliptical slice sampling step of every particle: leaves (4.12) invariant."
     if c.value is None:
         c = c.with_scores()
     S, evals = len(c.W), 0
@@ -812,7 +812,7 @@ def triple_scores(
 
 # %% ../nbs/15_bayes_active.ipynb #99d9861d
 def batch_info(
-    p: np.ndarray,  # `(b, S)` chance of "same" for each question and particle; questions in different trees
+    p: np.ndarray,  # `(b, S)` chance of "same" per question and particle; different trees
 ) -> float:  # nats
     "Information of several answers together, $I(z_1,…,z_b;W)$."
     joint = np.ones((p.shape[1], 1))
@@ -827,7 +827,7 @@ def greedy_batch(
     size: int,  # questions wanted
     group: int = 6,  # joint information is exact within groups of this many
 ) -> list:  # numbers of the chosen candidates
-    "Questions that inform together and touch no tree twice: each adds most to those before it."
+    "Questions that inform together and touch no tree twice: each adds most to the others."
     H, used, out = binary_entropy(p).mean(1), set(), []
     joint = np.ones((p.shape[1], 1))
     while len(out) < size:
@@ -952,8 +952,8 @@ class BayesianActiveClustering(SoftmaxPredictor, ActiveLearner):
     """Asks the pair that tells most about a logistic cluster model (thesis, chapter 4).
 
     Our departures: a constant column and a precision that depend on the number of columns
-    (`bias`, `lam`: the thesis' λ = 10 leaves all rows of iris undecided), at least 50 and at
-    most 300 particles, k-means shown before the first answer. `as_published()` has none.
+    (`bias`, `lam`: the thesis' λ = 10 leaves all rows of iris undecided), between 50 and
+    300 particles, k-means shown before the first answer. `as_published()` has none.
 
     >>> import numpy as np
     >>> from csc_nb.oracles import NoisyOracle
@@ -1003,7 +1003,7 @@ class BayesianActiveClustering(SoftmaxPredictor, ActiveLearner):
         n_clusters=2,  # number of clusters
         *,
         criterion="info",  # "info" (4.7), "uncertain" (4.6) or "random"
-        eps=0.05,  # chance of a wrong answer, strictly between 0 and 0.5 (there they say nothing)
+        eps=0.05,  # chance of a wrong answer, strictly between 0 and 0.5 (they say nothing)
         lam=None,  # precision of the weights (4.3), above 0; None: d/4, a score varies by 2
         tau=1.0,  # weight of the entropy in the prior, at least 0
         bias=None,  # value of the constant column; None: √d/2; 0: none, as printed

@@ -79,7 +79,7 @@ def cycle_confidence(
     "Confidence of a consistent cycle of answers, closed form."
     if c == 1:
         raise ValueError(
-            "A cycle with exactly one cannot-link is inconsistent: at least one answer is wrong."
+            "A cycle with exactly one cannot-link is inconsistent: an answer is wrong."
         )
     Z = (
         1
@@ -148,7 +148,7 @@ def _slots(nb, a, b):
 def _layer(
     edge, bound, lab, apart, lo, n_now, nlab, napart, nlo, child, table, stamp, code
 ):
-    "All states after one edge; `child[q]` says where same and different lead (-1: nowhere)."
+    "All states after one edge; `child[q]`: where same and different lead (-1: nowhere)."
     e, said, price, sa, sb = edge[0], edge[1], edge[2], edge[3], edge[4]
     F, W = lab.shape[1], apart.shape[2]
     mask = len(table) - 1
@@ -257,7 +257,7 @@ def _layer(
 #| code-fold: true
 #| code-summary: "the diagram, layer by layer, with a cap on its width"
 def _keep_best(lo, cap):
-    "New numbers of the `cap` states of least cost (the first ones of equals), -1 for others."
+    "New numbers of the `cap` states of least cost (first come first), -1 for others."
     kept = np.sort(np.argsort(lo, kind="stable")[:cap])
     move = np.full(len(lo), -1, np.int64)
     move[kept] = np.arange(len(kept))
@@ -265,7 +265,7 @@ def _keep_best(lo, cap):
 
 
 def _diagram(value, cost, slots, bound, cap):
-    "Layered diagram of the consistent sets that cost at most `bound`: layers, children, capped?"
+    "Diagram of the consistent sets that cost at most `bound`: layers, children, capped?"
     sl, enter, leave, F = slots
     m, L, W = len(value), 2 * cap + 2, (F + 65) // 64
     edges = np.c_[np.arange(m), value, cost, sl, enter, leave].astype(np.int64)
@@ -301,7 +301,7 @@ def _diagram(value, cost, slots, bound, cap):
 #| code-summary: "passes over the diagram: weights, chances, counts, sets"
 @njit(cache=True)
 def _backward(start, kids, value, cost, rho, fixed):
-    "Weight of all completions of every state and the least cost they need; `fixed` edges stay."
+    "Weight and least cost of the completions of every state; `fixed` edges stay."
     m = len(value)
     N = start[m] + 1
     w = np.zeros(N)
@@ -358,7 +358,7 @@ def _polynomial(start, kids, value, odds, dmax):
 
 @njit(cache=True)
 def _worlds(start, kids, value, cost, need, limit, out, price):
-    "Write all sets that cost at most `limit` into `out`, `price`; their number, -1: no room."
+    "Write all sets up to a cost into `out`, `price`; their number, -1: no room."
     m, n, e = len(value), 0, 0
     at = np.zeros(m + 1, np.int64)
     paid = np.zeros(m + 1, np.int64)
@@ -453,7 +453,7 @@ def _costs(odds, noise):
 #| code-fold: true
 #| code-summary: "Block: build the diagram of one block, and read it"
 class Block:
-    "A block of answers: total weight, chance that each answer is wrong, counts, likely sets."
+    "A block of answers: total weight, chances of being wrong, counts, likely sets."
 
     def __init__(
         self,
@@ -617,7 +617,7 @@ def _tables(V, weight, a, b, nb):
 #| code-fold: true
 #| code-summary: "implied answers across blocks, and products of series"
 def _times(u, v):
-    "All products of series, cut off at their common length: `(r, o)`, `(s, o)` → `(r, s, o)`."
+    "All products of series, cut off at their length: `(r, o)`, `(s, o)` → `(r, s, o)`."
     out = np.zeros((len(u), len(v), u.shape[1]))
     for i in range(u.shape[1]):
         for j in range(u.shape[1] - i):
@@ -681,7 +681,7 @@ class Judged(NamedTuple):
 
 
 def _relevant_sets(b, relevant, rho, max_worlds):
-    "Sets of a block, their weights, the set of relevant values of each, its cheapest world."
+    "Sets of a block, costs, weights, groups of equal relevant values, cheapest of each."
     V, d = b.worlds(max_worlds)
     w = b.weight(V, rho)
     w = w / w.max()
@@ -838,7 +838,7 @@ class Verdict(NamedTuple):
         return out
 
     def tables(self, which="all"):
-        'Chance that "same", "different" are implied: over all sets, the "best", the "chosen".'
+        'Chance that "same", "different" are implied: over "all" sets, "best", "chosen".'
         T = []
         for p in self.parts:
             j, b = p.judged, p.block
@@ -1020,7 +1020,7 @@ def choose_pair(
 #| code-summary: "which rivals of the chosen set an open question could refute"
 @njit(cache=True)
 def _refute(base, V, block, cut, mass, a, b, ok):
-    "Per pair: mass of the rivals that imply the opposite of `base`, what base implies; seen?"
+    "Per pair: mass of the rivals against `base`, what base implies; per rival: seen?"
     n = len(ok)
     comp = np.empty(n, np.int64)
     apart = np.zeros((n, n), np.bool_)
@@ -1063,7 +1063,7 @@ def refutable_rivals(
     ok: np.ndarray,  # `(n, n)` mask of the pairs that may be asked
     at_most: int = 300,  # rivals looked at, the likeliest
 ) -> Refutable:
-    "The rivals of the chosen set, one block at a time, and the questions that tell them apart."
+    "The rivals of the chosen set, block by block, and the questions against them."
     cut = np.cumsum([0] + [p.block.m for p in v.parts])
     rivals = []
     for k, (_, _, b, relevant, j) in enumerate(v.parts):
@@ -1259,7 +1259,7 @@ def fit_same(
     nu: float,  # noise
     precision: float = 1.0,  # of the normal prior of the weights
 ) -> np.ndarray:  # `(p,)` weights; the chance of a true "same" is σ(Fw)
-    "Logistic regression on answers of which a share ν is wrong: Fisher scoring, short steps."
+    "Logistic regression on answers of which a share ν is wrong, by Fisher scoring."
     w = np.zeros(F.shape[1])
     for _ in range(20):
         z = 1 / (1 + np.exp(-F @ w))
@@ -1305,7 +1305,7 @@ class NcobrasState(CobrasState):
 
 
 class NCOBRAS(COBRAS):
-    """COBRAS that checks its answers with redundant questions and corrects them (paper 002).
+    """COBRAS that checks its answers by redundant questions, and corrects them (002).
 
     Our departures, each adopted for a gain on sets not shown here: questions that can
     refute a rival (`check_by`), a prior learned from the answers (`prior`), representatives
@@ -1605,7 +1605,7 @@ class VerifiedState(LearnerState):
 
 
 class VerifiedLearner(ActiveLearner):
-    """Any active learner of pairs, with its answers verified after each batch (section 3.4).
+    """Any active learner of pairs, its answers verified after each batch (section 3.4).
 
     >>> import numpy as np
     >>> from csc_nb.oracles import NoisyOracle

@@ -58,7 +58,7 @@ def place_row(
     groups: list,  # neighbourhoods, changed in place
     order,  # numbers of the neighbourhoods, most promising first
     board: Board,  # for K and implied links
-    first_member: bool = False,  # compare with the first row of a neighbourhood, not the nearest
+    first_member: bool = False,  # compare with a neighbourhood's first row, not the nearest
 ):
     "Generator: find the neighbourhood of `x`; returns True if it was placed."
     full = board.n_clusters is not None and len(groups) >= board.n_clusters
@@ -193,7 +193,7 @@ def npu_scores(
 #| code-fold: true
 #| code-summary: "NPU: the row with most entropy per question"
 class NPU(BaseEstimator):
-    "Entropy of a row's neighbourhood per question, from a random forest (Xiong et al. 2014)."
+    "Entropy of a row's neighbourhood per question, by a forest (Xiong et al. 2014)."
 
     def __init__(
         self,
@@ -262,7 +262,7 @@ STRATEGIES = {
 
 # %% ../nbs/24_query_strategies.ipynb #99c6c89a
 #| code-fold: true
-#| code-summary: "ActiveClusterer: a strategy asks, a passive clusterer answers for the labels"
+#| code-summary: "ActiveClusterer: a strategy asks, a passive clusterer gives the labels"
 @dataclass(kw_only=True)
 class StrategyState(LearnerState):
     "The answers, and the links that followed from them."
