@@ -158,7 +158,7 @@ def factor_table(
     K: int,
     eps: float,
 ) -> np.ndarray:  # `(K, K)` or `(K, K, K)`
-    "Chance of an answer for all labels of its rows, eq. (4.4); a triple errs in three ways."
+    "Chance of an answer for all labels of its rows, eq. (4.4); triples err in three ways."
     if code in (SAME, DIFFERENT):
         agree = np.eye(K, dtype=bool)
         return np.where(agree == (code == SAME), 1 - eps, eps)
@@ -997,6 +997,8 @@ class BayesianActiveClustering(SoftmaxPredictor, ActiveLearner):
         "standardize": ["boolean"],
         "random_state": ["random_state"],
     }
+
+    state_: BayesState  # what the learner knows now
 
     def __init__(
         self,

@@ -584,6 +584,8 @@ class COBRAS(ActiveLearner):
         "random_state": ["random_state"],
     }
 
+    state_: CobrasState  # what the learner knows now
+
     @renamed(anytime="show", speaker="representative")
     def __init__(
         self,

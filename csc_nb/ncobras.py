@@ -14,7 +14,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from sklearn.base import clone
@@ -1345,6 +1345,8 @@ class NCOBRAS(COBRAS):
         "max_states": [Interval(Integral, 1, None, closed="left")],
     }
 
+    state_: NcobrasState  # what the learner knows now
+
     @renamed(choice="check_by", anytime="show", speaker="representative")
     def __init__(
         self,
@@ -1626,6 +1628,8 @@ class VerifiedLearner(ActiveLearner):
         "random_state": ["random_state"],
     }
 
+    state_: VerifiedState  # what the learner knows now
+
     @renamed(choice="check_by")
     def __init__(
         self,
@@ -1691,7 +1695,7 @@ class VerifiedLearner(ActiveLearner):
     def _begin(self, X, rng):
         "A fresh dialogue with the learner inside."
         self._check_params()
-        inner = COBRAS() if self.learner is None else clone(self.learner)
+        inner: Any = COBRAS() if self.learner is None else clone(self.learner)
         seed = int(rng.integers(2**31))
         talk = inner.dialogue(X, seed)
         return VerifiedState(rng=rng, inner=inner, talk=talk, seed=seed)

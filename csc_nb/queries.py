@@ -11,6 +11,7 @@ __all__ = ['STRATEGIES', 'Board', 'nearest_member', 'place_row', 'PlacedDistance
 import copy
 from dataclasses import dataclass, field, replace
 from numbers import Integral
+from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import RandomForestClassifier
@@ -301,6 +302,8 @@ class ActiveClusterer(ActiveLearner):
         "random_state": ["random_state"],
     }
 
+    state_: StrategyState  # what the learner knows now
+
     def __init__(
         self,
         strategy=None,  # a name of `STRATEGIES` or an object with `ask(board)`; None: NPU
@@ -340,7 +343,7 @@ class ActiveClusterer(ActiveLearner):
         "The clusterer, with our number of clusters and a fixed seed."
         from csc_nb.baselines.kmeans import PCKMeans
 
-        est = clone(self.clusterer) if self.clusterer is not None else PCKMeans(8)
+        est: Any = PCKMeans(8) if self.clusterer is None else clone(self.clusterer)
         p = est.get_params(deep=False)
         new = {}
         if self.n_clusters is not None and "n_clusters" in p:

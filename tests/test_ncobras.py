@@ -731,7 +731,7 @@ def test_a_correction_repeats_the_merge():
 def test_after_a_finished_round_the_clusters_follow_the_belief():
     "Every answer in use is kept by the clustering, whatever was said first."
     repeated = 0
-    for seed in range(6):
+    for seed in range(3):
         X, y, est, person = lying_learner(seed)
         est.start(X)
         last = 0
@@ -746,7 +746,7 @@ def test_after_a_finished_round_the_clusters_follow_the_belief():
                     if v and i in reps and j in reps and est.state_.known[i, j] == v:
                         assert (z[i] == z[j]) == (v > 0), (seed, i, j, v)
         repeated += len(est.verified_) > est.n_iter_
-    assert repeated >= 2
+    assert repeated >= 1
 
 
 @pytest.mark.parametrize("after", ["join_known", "merge_again"])
@@ -830,15 +830,29 @@ def test_verification_stops_when_sure_and_asks_when_not():
         assert v.confidence >= alpha or asks
 
 
+def last_verdict(gen, answer=1):
+    "Run a generator of questions with one answer to all; its verdict and the questions."
+    asked = []
+    try:
+        q = next(gen)
+        while True:
+            asked.append(q.key)
+            q = gen.send(answer)
+    except StopIteration as end:
+        return end.value, asked
+
+
 def test_only_relevant_answers_are_verified():
     "Section 4: an answer about an old representative is summed out, not checked."
     log = [((0, 1), 1), ((5, 6), 1), ((6, 7), 1)]
     ver = ConstraintVerifier(0.05, 0.9, check_by="printed")
-    asked = list(ver.questions(list(log), {}, nodes=[0, 1]))
-    assert asked == []
+    v, asked = last_verdict(ver.questions(list(log), {}, nodes=[0, 1]))
+    assert asked == [] and math.isclose(v.confidence, 0.95)
+    v, asked = last_verdict(ver.questions(list(log), {}, nodes=[5, 6, 7]))
+    assert asked == [] and math.isclose(v.confidence, 0.95**2)
     ver = ConstraintVerifier(0.05, 0.99, check_by="printed")
-    gen = ver.questions(list(log), {}, nodes=[5, 6, 7])
-    assert next(gen).key == (5, 7)
+    v, asked = last_verdict(ver.questions(list(log), {}, nodes=[5, 6, 7]))
+    assert asked == [(5, 7)] and v.confidence > 0.99
 
 
 def test_prior_is_learned_before_each_check():
@@ -896,15 +910,25 @@ def test_names_of_the_last_release_still_count():
 
 @pytest.mark.parametrize("batch", [4, 9])
 def test_wrapper_verifies_after_each_batch(batch):
-    "The first redundant question comes right after `batch` answers; corrections are replayed."
-    X, y = blobs()
-    est = VerifiedLearner(RandomPairLearner(3), 0.1, batch=batch, random_state=0)
-    est.fit(X, oracle=NoisyOracle(y, 0.1, random_state=0), budget=40)
-    assert est.redundant_ and est.redundant_[0].number >= batch
-    assert est.redundant_[0].number % batch == 0
-    inner = est.state_.talk
-    for q, a in inner.record:
-        assert est.state_.known[q.key] == a
+    "The first redundant question comes after whole batches; corrections are replayed."
+    X, y = blobs(12)
+    replayed = 0
+    for seed in range(3):
+        person = NoisyOracle(y, 0.15, random_state=seed)
+        est = VerifiedLearner(RandomPairLearner(3), 0.1, batch=batch, random_state=seed)
+        est.start(X)
+        for _ in range(40):
+            if est.ask() is None:
+                break
+            est.tell(est.ask(), person(est.ask()))
+            state = est.state_
+            if 0 < state.new < batch:  # between two checks
+                told = {q.key: a for q, a in state.talk.record}
+                assert all(state.known[k] == a for k, a in told.items())
+                said = dict(state.log)
+                replayed += any(said[k] != a for k, a in told.items())
+        assert est.redundant_ and est.redundant_[0].number % batch == 0
+    assert replayed
 
 
 def test_wrapper_keeps_the_learner_clean():
