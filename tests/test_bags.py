@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn import config_context
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -18,7 +20,6 @@ from csc_nb.bags import (
     BagSpectralClustering,
     bag_agreement,
     bag_embedding,
-    bag_matrix,
     bag_mu,
     bag_Q,
     bag_reward,
@@ -36,7 +37,7 @@ from csc_nb.baselines.spectral import PlainSpectral
 from csc_nb.constraints import Bags
 from csc_nb.datasets import load, toy_bags
 from csc_nb.metrics import nmi_arithmetic as nmi
-from csc_nb.spectral import degrees, local_affinity, ncut, normalised_operator
+from csc_nb.spectral import degrees, local_affinity, ncut
 
 
 @pytest.fixture(autouse=True)
@@ -340,11 +341,12 @@ def test_hidden_bags_are_really_hidden(monkeypatch):
     import csc_nb.bags as m
 
     seen = []
-    monkeypatch.setattr(
-        m,
-        "bag_embedding",
-        lambda W, b, *a: (seen.append(int(b.labelled.sum())), bag_embedding(W, b, *a))[1],
-    )
+
+    def spy(W, b, *args, **kwargs):
+        seen.append(int(b.labelled.sum()))
+        return bag_embedding(W, b, *args, **kwargs)
+
+    monkeypatch.setattr(m, "bag_embedding", spy)
     choose_alpha(local_affinity(T.data, 15), B, 4, (0.0, 0.7), folds=4)
     assert seen == [45] * 8
 
@@ -377,10 +379,10 @@ def test_cv_choice_is_near_the_best_and_same_for_any_n_jobs():
     [
         (dict(alpha=-1), "strength"),
         (dict(alpha="auto"), "strength"),
-        (dict(alpha=True), "strength"),
-        (dict(form="x"), "form='x'"),
-        (dict(n_neighbors=0), "n_neighbors=0"),
-        (dict(affinity="cosine"), "affinity='cosine'"),
+        (dict(alpha=np.inf), "strength"),
+        (dict(form="x"), "'form' parameter.*Got 'x'"),
+        (dict(n_neighbors=0), "'n_neighbors' parameter.*Got 0"),
+        (dict(affinity="cosine"), "'affinity' parameter.*Got 'cosine'"),
     ],
 )
 def test_bad_parameters(kw, match):
@@ -483,3 +485,114 @@ def test_demo_draws_and_moves():
     plt.close("all")
     f = Frames(bags_demo, alpha=[0.0, 0.3], labelled=[1.0], dpi=40)
     assert f.n_frames == 2 and len(f.frames) == 2
+
+
+# hidden bags, the published algorithm, parameters -------------------------------------------
+
+
+def test_cross_validation_does_not_score_bags_that_it_has_seen():
+    "Labels that have nothing to do with the rows: loud ones fit what was seen and nothing else."
+    seen, hidden = [], []
+    for seed in range(3):
+        t = toy_bags(60, 4, spread=1.1, classes=(1, 2), random_state=seed)
+        mixed = [t.bag_labels[m] for m in np.random.default_rng(seed).permutation(60)]
+        b = Bags(t.bag, mixed)
+        W = local_affinity(t.data, 15, factor=2.0, diagonal=1.0)
+        _, scores = choose_alpha(W, b, 4, (0.0, 10.0), folds=4, random_state=seed)
+        hidden.append(scores[1].mean())
+        z = fit(b, t.data, alpha=10.0).labels_
+        seen.append(bag_agreement(z, b, np.ones(60, bool)))
+    assert np.mean(hidden) < 0.1 < 0.3 < np.mean(seen)
+
+
+def test_agreement_counts_pairs_with_a_hidden_bag():
+    rng = np.random.default_rng(0)
+    b = random_bags(rng, n=40, M=8)
+    z, hidden = rng.integers(0, 3, 40), np.arange(8) < 2
+    share = np.array([np.bincount(z[b.bag == m], minlength=3) for m in range(8)], float)
+    share /= share.sum(1, keepdims=True)
+    pairs = [(i, j) for i in range(8) for j in range(i + 1, 8) if hidden[i] or hidden[j]]
+    found = [share[i] @ share[j] for i, j in pairs]
+    said = []
+    for i, j in pairs:
+        S, U = b.labels[i], b.labels[j]
+        said.append(len(S & U) / (len(S) * len(U)))
+    want = np.corrcoef(found, said)[0, 1]
+    assert bag_agreement(z, b, hidden) == pytest.approx(want)
+
+
+def algorithm_1(X, bag, labels, K, alpha, seed, printed=False):
+    "Algorithm 1 of the thesis, step by step; Appendix A repaired unless `printed`."
+    N, M = len(X), len(labels)
+    classes = sorted(set().union(*(s or set() for s in labels)))
+    far = np.sqrt(((X[:, None] - X) ** 2).sum(2))
+    s = np.sort(far, axis=1)[:, 7]
+    W = np.exp(-(far**2) / (2 * np.outer(s, s)))
+    D = W.sum(1)
+    Y, B = np.zeros((len(classes), M)), np.zeros((N, M))
+    for m, names in enumerate(labels):
+        for c in names or ():
+            Y[classes.index(c), m] = 1 / len(names)
+    B[np.arange(N), bag] = 1
+    mu = (Y.T @ Y).sum() / M**2
+    Q = B @ (Y.T @ Y - mu * (np.eye(M) if printed else np.ones((M, M)))) @ B.T
+    V = np.linalg.eigh((W + alpha * Q) / np.sqrt(np.outer(D, D)))[1][:, -K:][:, ::-1]
+    V = V / np.sqrt((V**2).sum(1, keepdims=True))
+    seed = np.random.RandomState(seed).randint(2**31 - 1)
+    return KMeans(K, n_init=10, random_state=seed).fit(V).labels_
+
+
+@pytest.mark.parametrize("printed", [False, True])
+@pytest.mark.parametrize("share_hidden", [0.0, 0.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_as_published_is_algorithm_1_label_for_label(seed, share_hidden, printed):
+    t = toy_bags(35, 4, spread=1.2, classes=(1, 2), random_state=seed)
+    gone = np.random.default_rng(seed).random(35) < share_hidden
+    sets = [None if h else s for h, s in zip(gone, t.bag_labels)]
+    more = {"form": "printed"} if printed else {}
+    est = BagSpectralClustering.as_published(n_clusters=4, random_state=seed, **more)
+    est.fit(t.data, bags=Bags(t.bag, sets))
+    want = algorithm_1(t.data, t.bag, sets, 4, 0.7, seed, printed)
+    np.testing.assert_array_equal(est.labels_, want)
+
+
+def test_published_and_default_differ_where_ours_was_added():
+    p = BagSpectralClustering.as_published()
+    assert (p.form, p.n_neighbors, p.relative, p.alpha) == ("corrected", None, False, 0.7)
+    b = random_bags(np.random.default_rng(1), n=14, M=6, unlabelled=2)
+    assert np.abs(bag_Q(b, "corrected") - bag_Q(b, "exact")).max() > 0.01
+    full = random_bags(np.random.default_rng(1), n=14, M=6)
+    np.testing.assert_allclose(bag_Q(full, "corrected"), bag_Q(full, "exact"))
+
+
+def test_corrected_form_is_the_sum_with_zeros_for_unlabelled_bags():
+    rng = np.random.default_rng(2)
+    b = random_bags(rng, n=14, M=6, unlabelled=2)
+    deg = rng.uniform(1, 3, 14)
+    Z = np.linalg.qr(rng.normal(size=(14, 3)))[0]
+    V = Z / np.sqrt(deg)[:, None]
+    want = brute(omega_L(b), omega_A(Z, deg, b))
+    assert np.trace(V.T @ bag_Q(b, "corrected") @ V) == pytest.approx(want, abs=1e-10)
+
+
+def test_fewer_different_rows_than_clusters():
+    X = np.repeat([[0.0, 0], [1, 1]], 10, axis=0)
+    with pytest.warns(ConvergenceWarning, match="2 different rows for n_clusters=4"):
+        assert BagSpectralClustering(4, random_state=0).fit(X).n_clusters_ == 2
+
+
+@pytest.mark.parametrize(
+    "kw",
+    [
+        {"alpha": np.nan},
+        {"cv": 1},
+        {"n_init": 0},
+        {"n_neighbors": 3.5},
+        {"relative": "yes"},
+        {"n_jobs": "all"},
+    ],
+    ids=str,
+)
+def test_parameters_are_refused_by_name(kw):
+    with pytest.raises(ValueError, match=f"'{next(iter(kw))}' parameter"):
+        fit(B, **kw)

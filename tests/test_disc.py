@@ -5,7 +5,9 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.spatial.distance import pdist
 from sklearn import config_context
+from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import normalized_mutual_info_score as nmi
 from sklearn.model_selection import GridSearchCV, KFold
@@ -20,16 +22,13 @@ from csc_nb.disc import (
     Exact,
     Landmarks,
     _krylov,
-    _principal,
+    principal_basis,
     _psi_products,
     alternate,
-    balance,
-    best_run,
     block_kernel,
     cayley,
     censored_weights,
     cluster_usefulness,
-    centre,
     descend,
     descent_init,
     descent_step,
@@ -42,7 +41,6 @@ from csc_nb.disc import (
     gradient_formula,
     hsic,
     kaplan_meier,
-    multistart,
     random_orthonormal,
     rbf,
     score_blocks,
@@ -261,7 +259,7 @@ def test_rotation_within_the_subspace_changes_nothing():
     np.testing.assert_allclose(gradient(b, p), G @ R, atol=1e-10)
     np.testing.assert_allclose(W.T @ G, (W.T @ G).T, atol=1e-12)
     np.testing.assert_allclose(
-        np.abs(_principal(W, p.X)), np.abs(_principal(W @ R, p.X)), atol=1e-8
+        np.abs(principal_basis(W, p.X)), np.abs(principal_basis(W @ R, p.X)), atol=1e-8
     )
 
 
@@ -381,17 +379,17 @@ def test_rows_without_a_score_take_no_part():
             ["column 0 is not numbers"],
         ),
         (np.zeros((2, 2, 2)), {}, ["shape (2, 2, 2)"]),
-        (None, dict(mu=-1), ["mu=-1"]),
-        (None, dict(mu="large"), ["'balance'"]),
-        (None, dict(sigma=0), ["sigma=0"]),
+        (None, dict(mu=-1), ["'mu' parameter", "-1"]),
+        (None, dict(mu="large"), ["balance", "'large'"]),
+        (None, dict(sigma=0), ["'sigma' parameter", "0"]),
         (None, dict(sigma="x"), ["subspace"]),
         (None, dict(n_components=7), ["between 1 and", "6"]),
-        (None, dict(n_components=0), ["n_components=0"]),
+        (None, dict(n_components=0), ["'n_components' parameter", "0"]),
         (None, dict(solver="newton"), ["alternate"]),
-        (None, dict(n_init=0), ["n_init=0"]),
-        (None, dict(max_iter=2.5), ["max_iter=2.5"]),
-        (None, dict(tol=0), ["tol=0"]),
-        (None, dict(n_landmarks=1), ["n_landmarks=1"]),
+        (None, dict(n_init=0), ["'n_init' parameter", "0"]),
+        (None, dict(max_iter=2.5), ["'max_iter' parameter", "2.5"]),
+        (None, dict(tol=0), ["'tol' parameter", "0"]),
+        (None, dict(n_landmarks=1), ["'n_landmarks' parameter", "1"]),
         (np.arange(120.0), dict(n_landmarks=20, unbiased=True), ["n_landmarks=None"]),
         (np.arange(120.0), dict(n_landmarks=20, solver="alternate"), ["exact kernels"]),
         (None, dict(n_clusters=500), ["n_samples=120"]),
@@ -678,3 +676,139 @@ def test_demo_arrow_turns_with_the_price():
     p = problem(d=2, k=2)
     J1, J2 = disc_directions(p, np.array([0.0, 180.0]))
     assert J1[0] == pytest.approx(J1[1]) and J2[0] == pytest.approx(J2[1])
+
+
+# ---------- Algorithm 1 of the paper, word for word
+
+
+class Listing:
+    "Algorithm 1 with full tensors, errors of print repaired; shares no code with the package."
+
+    def __init__(self, X, s, k):
+        n = len(X)
+        H = np.eye(n) - 1 / n
+        width = np.median(pdist(s[:, None]))
+        Ks = np.exp(-((s[:, None] - s) ** 2) / (2 * width**2))
+        self.S, self.sigma, self.k = H @ Ks @ H / (n - 1) ** 2, np.median(pdist(X)), k
+        self.gap = X[:, None] - X
+
+    def kernel(self, W):
+        return np.exp(-((self.gap @ W) ** 2).sum(2) / (2 * self.sigma**2))
+
+    def normalised(self, W):
+        K = self.kernel(W)
+        return K / np.sqrt(np.outer(K.sum(1), K.sum(1)))
+
+    def best_U(self, W):
+        return np.linalg.eigh(self.normalised(W))[1][:, -self.k :]
+
+    def J1(self, W, U):
+        return self.k - np.trace(U.T @ self.normalised(W) @ U)
+
+    def J2(self, W):
+        return np.trace(self.kernel(W) @ self.S)
+
+    def slope(self, W, U, mu):
+        K = self.kernel(W)
+        deg = K.sum(1)
+        dK = -np.einsum("jl,jla,jlb->jlab", K, self.gap, self.gap @ W) / self.sigma**2
+        dd = dK.sum(1)
+        r = np.outer(deg, deg) ** -0.5
+        dKt = r[..., None, None] * dK
+        dKt = dKt - 0.5 * (K * r / deg[:, None])[..., None, None] * dd[:, None]
+        dKt = dKt - 0.5 * (K * r / deg)[..., None, None] * dd[None]
+        J1 = -np.einsum("jl,jlab->ab", U @ U.T, dKt)
+        return J1 - mu * np.einsum("jl,jlab->ab", self.S, dK)
+
+    def optimise_W(self, W, U, mu, eps):
+        F = lambda V: self.J1(V, U) - mu * self.J2(V)
+        d, n = len(W), len(self.S)
+        tau, G = 1.0, self.slope(W, U, mu)
+        scale = max(self.k - 1, 1) + mu * np.linalg.norm(self.S) * (n - 1)
+        for step in range(200):
+            A = G @ W.T - W @ G.T
+            if np.linalg.norm(A @ W) <= eps * scale:
+                break
+            for _ in range(30):
+                Q = np.linalg.solve(np.eye(d) + tau / 2 * A, np.eye(d) - tau / 2 * A)
+                if F(Q @ W) <= F(W) - 1e-4 * tau * (G * (A @ W)).sum():
+                    break
+                tau *= 0.3
+            new = Q @ W
+            G2 = self.slope(new, U, mu)
+            dW, dD = new - W, G2 - new @ (G2.T @ new) - A @ W
+            sy = abs((dW * dD).sum()) + 1e-300
+            tau = (dW**2).sum() / sy if step % 2 else sy / ((dD**2).sum() + 1e-300)
+            W, G = new, G2
+        return W
+
+    def labels(self, starts, seed, T=200, eps=1e-4):
+        mu = np.median([self.J1(W, self.best_U(W)) / self.J2(W) for W in starts])
+        ends = []
+        for W in starts:
+            for _ in range(T):
+                U = self.best_U(W)
+                F = self.J1(W, U) - mu * self.J2(W)
+                new = self.optimise_W(W, U, mu, eps)
+                quality = self.J1(new, self.best_U(new))
+                F2 = quality - mu * self.J2(new)
+                moved = np.linalg.norm(new @ new.T - W @ W.T)
+                change = abs(F2 - F) / (quality + mu * self.J2(new))
+                W = new
+                if moved < eps and change < eps:
+                    break
+            ends.append((F2, W))
+        W = min(ends, key=lambda e: e[0])[1]
+        U = self.best_U(W)
+        U = U / np.sqrt((U**2).sum(1, keepdims=True))
+        return KMeans(self.k, n_init=10, random_state=seed).fit(U).labels_, min(ends)[0], mu
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_as_published_is_algorithm_1_label_for_label(seed):
+    t = toy_disc(40, random_state=seed)
+    est = DiSC.as_published(n_clusters=2, n_init=3, random_state=seed)
+    starts = est._problem(t.data, t.scores).starts
+    rounding = np.random.RandomState(seed).randint(2**31)
+    z, F, mu = Listing(t.data, t.scores, 2).labels(starts, rounding)
+    est.fit(t.data, scores=t.scores)
+    np.testing.assert_array_equal(est.labels_, z)
+    assert est.converged_ and est.objective_ == pytest.approx(F, abs=1e-3)
+
+
+def test_published_settings():
+    p = DiSC.as_published(n_clusters=3)
+    assert (p.solver, p.sigma, p.mu, p.n_init) == ("published", "original", "scale", 20)
+    assert p.n_clusters == 3 and p.n_components is None and p.score_kernel == "gaussian"
+    with pytest.raises(TypeError, match="stands for no paper"):
+        DRSC.as_published()
+
+
+def test_the_comparison_runs_the_defaults():
+    "Weaker settings than those of the constructor were compared once."
+    assert DiSC.for_comparison(n_clusters=2).get_params() == DiSC(2).get_params()
+
+
+def test_same_scale_makes_both_terms_equal_at_the_starts(toy):
+    est = DiSC(2, mu="scale", n_init=5, random_state=0)
+    task = est._problem(toy.data, toy.scores)
+    p, _ = est._optimise(task)
+    points = [evaluate(W, p, quality=True) for W in task.starts]
+    ratio = np.median([t.J1 / (p.mu * t.J2) for t in points])
+    assert ratio == pytest.approx(1)
+
+
+def test_fewer_different_rows_than_clusters():
+    X = np.repeat([[0.0, 0, 1], [1, 1, 0]], 10, axis=0)
+    with pytest.warns(ConvergenceWarning, match="2 different rows for n_clusters=4"):
+        assert DiSC(4, 1, n_init=1, random_state=0).fit(X).n_clusters_ == 2
+
+
+@pytest.mark.parametrize(
+    "kw",
+    [{"mu": np.inf}, {"sigma": np.inf}, {"sigma": np.nan}, {"tol": "x"}, {"n_jobs": "all"}],
+    ids=str,
+)
+def test_parameters_are_refused_by_name(toy, kw):
+    with pytest.raises(ValueError, match=f"'{next(iter(kw))}' parameter of DiSC"):
+        DiSC(2, **kw).fit(toy.data, scores=toy.scores)

@@ -6,6 +6,7 @@ from scipy.optimize import approx_fprime
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score as ari
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -219,7 +220,9 @@ def test_clusterers_predict_what_they_fitted(cls):
     m = cls(3, n_init=5, random_state=0, tune=False).fit(IRIS, constraints=CLEAN)
     np.testing.assert_array_equal(m.predict(IRIS), m.labels_)
     broken = (m.labels_[CLEAN.a] == m.labels_[CLEAN.b]) != (CLEAN.value > 0)
-    np.testing.assert_array_equal(m.suspects_, np.c_[CLEAN.a, CLEAN.b, CLEAN.value][broken])
+    np.testing.assert_array_equal(
+        m.broken_answers_, np.c_[CLEAN.a, CLEAN.b, CLEAN.value][broken]
+    )
 
 
 def test_tuning_counts_held_out_answers_only():
@@ -241,13 +244,13 @@ def test_triplets_help_on_wine():
     "bad,match",
     [
         (me.ITML(gamma=0.0), "price of slack"),
-        (me.RCA(reg=0.0), "above 0"),
+        (me.RCA(reg=0.0), "'reg' parameter of RCA.*Got 0.0"),
         (me.ITML(bounds=(95, 5)), "lower one first"),
-        (me.ITML(bounds=5), "two percentiles"),
+        (me.ITML(bounds=5), "'bounds' parameter of ITML.*Got 5"),
         (me.MMC(reg=-1), "at least 0"),
-        (me.LSML(eta=0), "eta=0 must be above 0"),
+        (me.LSML(eta=0), "'eta' parameter of LSML.*Got 0"),
         (me.SparseLP(gamma=0), "price of the entries"),
-        (me.ITMLKMeans(3, folds=1), "at least 2"),
+        (me.ITMLKMeans(3, folds=1), "'folds' parameter.*Got 1"),
     ],
 )
 def test_bad_parameters(bad, match):
@@ -260,5 +263,61 @@ def test_a_clusterer_tunes_the_learner_it_is_given():
         IRIS, constraints=CLEAN
     )
     assert m.learner_.reg in me.RCA._grid[1] and len(m.tuning_) == 3
-    with pytest.raises(TypeError, match="not a metric learner"):
+    with pytest.raises(ValueError, match="'learner' parameter.*transform.*metric learner"):
         me.ITMLKMeans(3, learner="itml").fit(IRIS, constraints=CLEAN)
+
+
+# defaults, the order of answers, parameters -------------------------------------------------
+
+
+def test_the_plain_default_passes_the_checks_of_scikit_learn():
+    "`MetricKMeans()` had no learner to fall back on."
+    results = check_estimator(me.MetricKMeans(), on_fail=None, on_skip=None)
+    failed = [r["check_name"] for r in results if r["status"] == "failed"]
+    assert not failed
+
+
+@pytest.mark.parametrize("cls", CLUSTERERS[:-1])
+def test_the_order_of_the_answers_does_not_matter(cls):
+    by = np.random.default_rng(0).permutation(NOISY.n_constraints)
+    other = Constraints(NOISY.b[by], NOISY.a[by], NOISY.value[by], n_samples=150)
+    a, b = (
+        cls(3, n_init=3, random_state=0).fit(IRIS, constraints=c) for c in (NOISY, other)
+    )
+    np.testing.assert_array_equal(a.labels_, b.labels_)
+    np.testing.assert_array_equal(a.metric_, b.metric_)
+
+
+def test_learners_do_not_depend_on_the_order_of_the_answers(learner):
+    by = np.random.default_rng(1).permutation(NOISY.n_constraints)
+    other = Constraints(NOISY.b[by], NOISY.a[by], NOISY.value[by], n_samples=150)
+    if "random_state" in learner.get_params():
+        learner.set_params(random_state=0)
+    a, b = (clone(learner).fit(IRIS, constraints=c).metric_ for c in (NOISY, other))
+    np.testing.assert_array_equal(a, b)
+
+
+def test_fewer_different_rows_than_clusters_warns():
+    X = np.repeat([[0.0, 0], [1, 1]], 10, axis=0)
+    with pytest.warns(ConvergenceWarning, match="2 clusters were found but n_clusters=4"):
+        assert me.RCAKMeans(4, random_state=0).fit(X).n_clusters_ == 2
+
+
+@pytest.mark.parametrize(
+    "est, name",
+    [
+        (me.MMC(reg=np.inf), "reg"),
+        (me.RCA(reg=np.nan), "reg"),
+        (me.ITML(gamma="high"), "gamma"),
+        (me.ITML(max_iter=0), "max_iter"),
+        (me.LSML(max_comparisons=0), "max_comparisons"),
+        (me.SparseLP(gamma=np.inf), "gamma"),
+        (me.MetricKMeans(3, n_init=0), "n_init"),
+        (me.MetricKMeans(3, tune="no"), "tune"),
+        (me.MetricKMeans(3, learner=3), "learner"),
+    ],
+    ids=str,
+)
+def test_parameters_are_refused_by_name(est, name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {type(est).__name__}"):
+        est.fit(IRIS, constraints=CLEAN)

@@ -1,6 +1,5 @@
 """Spectral embedding: longer checks than the page carries."""
 
-import warnings
 from itertools import product
 
 import numpy as np, pytest, scipy.sparse as sp
@@ -333,3 +332,53 @@ def test_fifty_thousand_rows_stay_sparse():
     tracemalloc.stop()
     assert peak < 1e9  # a dense matrix would need 2e10
     assert ari(sl.round_kmeans(e.vectors, n_init=2), y) > 0.95
+
+
+# what must not matter, what is refused ------------------------------------------------------
+
+
+@pytest.mark.parametrize("d", [3, 20])
+@pytest.mark.parametrize("kind", ["local", "rbf", "knn"])
+def test_neighbours_do_not_depend_on_the_origin(kind, d):
+    "Search by products of norms loses every digit at 1e9; 20 columns take that path."
+    X = np.round(rng().normal(size=(120, d)), 3)
+    near, far = (sl.affinity_matrix(X + shift, kind, 10) for shift in (0.0, 1e9))
+    assert abs(near - far).max() < 1e-3
+    assert near.nnz == far.nnz
+
+
+def test_rounding_looks_at_directions_not_at_lengths():
+    "Two directions, lengths from 1 to 100: without unit rows k-means splits by length."
+    length = np.geomspace(1, 100, 40)
+    V = np.r_[np.outer(length, [1.0, 0.1]), np.outer(length, [0.1, 1.0])]
+    truth = np.repeat([0, 1], 40)
+    assert ari(truth, sl.round_kmeans(V)) == 1
+    assert ari(truth, sl.round_rotation(V)) == 1
+
+
+def test_zero_rows_join_the_largest_cluster():
+    V = np.r_[np.tile([1.0, 0.0], (6, 1)), np.tile([0.0, 1.0], (3, 1)), np.zeros((2, 2))]
+    z = sl.round_kmeans(V)
+    assert z[-1] == z[-2] == z[0] != z[6]
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, np.inf, np.nan])
+def test_a_width_is_positive_and_finite(sigma):
+    with pytest.raises(ValueError, match="width"):
+        sl.rbf_affinity(rng().normal(size=(10, 2)), sigma)
+
+
+def test_no_more_clusters_than_different_rows():
+    X = np.repeat([[0.0, 0], [1, 1]], 10, axis=0)
+    with pytest.warns(ConvergenceWarning, match="2 different rows for n_clusters=4"):
+        assert sl.limit_clusters(X, 4) == 2
+    assert sl.limit_clusters(X, 2) == 2
+
+
+def test_component_vectors_follow_the_given_mass():
+    W = sp.block_diag([graph(4, 1), graph(3, 2)]).tocsr()
+    mass = np.arange(1.0, 8.0)
+    U = sl.component_vectors(W, mass).toarray()
+    np.testing.assert_allclose(U.T @ U, np.eye(2), atol=1e-12)
+    np.testing.assert_allclose(U[4:, 0] ** 2, mass[4:] / mass[4:].sum())  # heaviest first
+    assert (U[:4, 0] == 0).all()

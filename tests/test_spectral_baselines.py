@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 
 from csc_nb.baselines.spectral import (
     COSC,
@@ -24,7 +25,7 @@ from csc_nb.baselines.spectral import (
     kway_value,
     laplacian,
     link_matrices,
-    merge_rows,
+    linked_graph,
     recursive_split,
     repair,
     rewrite_links,
@@ -114,7 +115,6 @@ def test_spreg_trace_is_cut_plus_fines(seed):
 
 @pytest.mark.parametrize("n", [40, 700])
 def test_csp_vectors_are_feasible_eigenvectors(n):
-    rng = np.random.default_rng(1)
     P, y = make_blobs(n, centers=3, random_state=0)
     W = join_parts(local_affinity(P, 12), P)
     d = degrees(W)
@@ -150,7 +150,8 @@ def test_cosc_never_beats_the_best_cut_and_never_goes_up(seed):
             and v[-1] >= exact - 1e-9
             and v[-1] == pytest.approx(cut_value(path[-1].C, P))
         )
-    assert two_way(W, d, cannot, 0.3 * d.mean(), must, 8, seed).F <= exact * 1.5 + 1e-9
+    G = linked_graph(W, must, cannot)
+    assert two_way(G, 0.3 * d.mean(), 8, seed).F <= exact * 1.5 + 1e-9
 
 
 def test_cosc_often_finds_the_best_cut():
@@ -159,10 +160,8 @@ def test_cosc_often_finds_the_best_cut():
         W, d = graph(rng)
         _, cannot = links(rng, 10, 0, 3)
         P = cut_problem(W, d, None, cannot, 0.3 * d.mean())
-        hit += (
-            two_way(W, d, cannot, 0.3 * d.mean(), None, 4, r).F
-            <= min(cut_value(C, P) for C in sets(10)) + 1e-9
-        )
+        found = two_way(linked_graph(W, None, cannot), 0.3 * d.mean(), 4, r).F
+        hit += found <= min(cut_value(C, P) for C in sets(10)) + 1e-9
     assert hit >= 34
 
 
@@ -194,11 +193,10 @@ def test_merging_keeps_the_values_of_cuts(seed):
     i, j = cannot.nonzero()
     if (block[i] == block[j]).any():
         pytest.skip("contradiction")
-    A, db, Q = merge_rows(W, d, cannot, block)
-    for C in sets(len(db)):
-        assert cut_value(C, cut_problem(A, db, None, Q, 0.7)) == pytest.approx(
-            cut_value(C[block], cut_problem(W, d, must, cannot, 0.7))
-        )
+    small = linked_graph(W, must, cannot).merged(block).problem(0.7)
+    large = cut_problem(W, d, must, cannot, 0.7)
+    for C in sets(block.max() + 1):
+        assert cut_value(C, small) == pytest.approx(cut_value(C[block], large))
 
 
 def test_two_colouring():
@@ -232,18 +230,15 @@ def test_hard_cosc_with_three_clusters_keeps_clean_answers_and_is_right(seed):
 
 
 def test_repair_and_split_objectives():
-    rng = np.random.default_rng(0)
     W = join_parts(local_affinity(X, 10), X)
     d = degrees(W)
     must, cannot = link_matrices(Constraints.from_labels(Y, n=60, random_state=0), 90)
-    none = sp.csr_matrix((90, 90))
-    z = recursive_split(W, d, must, cannot, 3, 0.05 * d.mean())
-    r = repair(z, W, d, must, cannot, 4 * d.mean())
-    assert (
-        broken_weight(r, must, cannot) <= broken_weight(z, must, cannot)
-        and len(np.unique(r)) == 3
-    )
-    assert kway_value(z, W, d, none, none, 0.0) == pytest.approx(ncut(W, z))
+    G = linked_graph(W, must, cannot)
+    z = recursive_split(G, 3, 0.05 * d.mean())
+    r = repair(z, G, 4 * d.mean())
+    assert broken_weight(r, must, cannot) <= broken_weight(z, must, cannot)
+    assert len(np.unique(r)) == 3
+    assert kway_value(z, linked_graph(W), 0.0) == pytest.approx(ncut(W, z))
     i, j = must.nonzero()
     p, q = cannot.nonzero()
     assert (
@@ -322,9 +317,9 @@ def test_edge_sizes(cls):
     assert cls(1, random_state=0).fit(X).n_clusters_ == 1
     with pytest.raises(ValueError, match="n_samples=4 should be >= n_clusters=5"):
         cls(5).fit(X[:4])
-    with pytest.raises(ValueError, match="affinity='cosine'"):
+    with pytest.raises(ValueError, match="'affinity' parameter.*Got 'cosine'"):
         cls(2, affinity="cosine").fit(X)
-    with pytest.raises(ValueError, match="n_neighbors=0"):
+    with pytest.raises(ValueError, match="'n_neighbors' parameter.*Got 0"):
         cls(2, n_neighbors=0).fit(X)
 
 
@@ -350,3 +345,112 @@ def test_names_are_public():
         "flexible-spectral",
         "cosc",
     } <= set(methods())
+
+
+# what must not matter, what is refused ------------------------------------------------------
+
+
+def same_partition(a, b):
+    return ari(a, b) == 1
+
+
+@pytest.mark.parametrize("n", [10, 30, 100, 300, 1000])
+def test_right_answers_do_no_harm_to_csp_on_separated_points(n):
+    "Vectors without cost are the best there are; they were taken for the trivial one."
+    P, y = make_blobs(300, centers=3, cluster_std=0.6, random_state=1)
+    c = Constraints.from_labels(y, n=n, random_state=0)
+    plain = ari(y, FlexibleSpectral(3, random_state=0).fit(P).labels_)
+    with_answers = ari(y, FlexibleSpectral(3, random_state=0).fit(P, constraints=c).labels_)
+    assert plain > 0.95 and with_answers >= plain - 0.02
+
+
+def test_csp_leaves_the_trivial_vector_out():
+    rng = np.random.default_rng(0)
+    P = rng.normal(size=(40, 2))
+    W = sp.csr_matrix(local_affinity(P, None))
+    d = degrees(W)
+    all_same = sp.csr_matrix(np.ones((40, 40)) - np.eye(40))
+    V, _, _ = csp_vectors(W, all_same, 3)
+    u = np.sqrt(d / d.sum())
+    overlap = (u @ (V / np.linalg.norm(V, axis=0))) ** 2
+    assert overlap.max(initial=0) < 0.5
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("unit", [1e-6, 1e3])
+def test_the_unit_of_the_weights_says_nothing(cls, unit):
+    c = Constraints.from_labels(Y, n=60, noise=0.1, random_state=0)
+    scaled = Constraints(c.a, c.b, c.value, weight=np.full(60, unit), n_samples=90)
+    labels = [cls(3, random_state=0).fit(X, constraints=k).labels_ for k in (c, scaled)]
+    assert same_partition(*labels)
+
+
+def test_soft_cosc_weighs_answers_against_each_other():
+    "Only the unit is taken away: a heavy answer still beats a light one."
+    P, y = make_blobs(60, centers=[[0, 0], [8, 0]], random_state=0)
+    a, r = np.flatnonzero(y == 0)[0], np.flatnonzero(y == 1)[0]
+    for weight, together in (([9.0, 1.0], True), ([1.0, 9.0], False)):
+        c = Constraints([a, a], [r, r], [1, -1], weight=weight, n_samples=60)
+        z = COSC(2, random_state=0).fit(P, constraints=c).labels_
+        assert (z[a] == z[r]) == together
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_the_order_of_rows_and_answers_does_not_matter(cls):
+    c = Constraints.from_labels(Y, n=80, noise=0.1, random_state=1)
+    z = cls(3, random_state=0).fit(X, constraints=c).labels_
+    rng = np.random.default_rng(0)
+    rows, by = rng.permutation(90), rng.permutation(80)
+    place = np.argsort(rows)
+    other = Constraints(place[c.b][by], place[c.a][by], c.value[by], n_samples=90)
+    again = cls(3, random_state=0).fit(X[rows], constraints=other).labels_
+    assert same_partition(z[rows], again)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_shifted_data_give_the_same_partition(cls):
+    rng = np.random.default_rng(0)
+    P = np.round(rng.normal(size=(90, 20)), 3)
+    P[:30, 0] += 9
+    P[30:60, 1] += 9
+    labels = [cls(3, random_state=0).fit(P + shift).labels_ for shift in (0.0, 1e9)]
+    assert same_partition(*labels)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_fewer_different_rows_than_clusters(cls):
+    P = np.repeat([[0.0, 0], [1, 1]], 10, axis=0)
+    with pytest.warns(ConvergenceWarning, match="2 different rows for n_clusters=4"):
+        m = cls(4, random_state=0).fit(P)
+    assert m.n_clusters_ == 2 and same_partition(m.labels_, np.repeat([0, 1], 10))
+
+
+@pytest.mark.parametrize(
+    "est, name",
+    [
+        (COSC(2, gamma=np.inf), "gamma"),
+        (COSC(2, gamma="high"), "gamma"),
+        (SpectralRegularization(2, beta=np.inf), "beta"),
+        (SpectralRegularization(2, beta=np.nan), "beta"),
+        (FlexibleSpectral(2, beta=np.inf), "beta"),
+        (PlainSpectral(2, n_init=0), "n_init"),
+        (PlainSpectral(2, n_neighbors=2.5), "n_neighbors"),
+        (PlainSpectral(2, random_state="x"), "random_state"),
+    ],
+    ids=str,
+)
+def test_parameters_are_refused_by_name(est, name):
+    with pytest.raises(ValueError, match=f"'{name}' parameter of {type(est).__name__}"):
+        est.fit(X)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_objectives_are_costs_that_never_rise(cls):
+    c = Constraints.from_labels(Y, n=60, noise=0.2, random_state=0)
+    h = cls(3, random_state=0).fit(X, constraints=c).objective_history_
+    assert (np.diff(h) <= 1e-12).all() and h[-1] >= -1e-9
+
+
+def test_spectral_objective_bounds_the_cut():
+    m = PlainSpectral(3, random_state=0).fit(X)
+    assert m.objective_history_[0] <= ncut(local_affinity(X, 20), m.labels_) + 1e-9
