@@ -1018,8 +1018,8 @@ class BayesianActiveClustering(SoftmaxPredictor, ActiveLearner):
         max_cut=3,  # with cycles: at most so many rows summed out in a tree
         batch_size=1,  # questions chosen together, at least 1
         stop_below=0.0,  # finish when the best question promises fewer bits
-        pool_size=4000,  # rows considered for a question; None: all
-        prior_rows=5000,  # rows in the entropy of the prior; None: all
+        pool_size=1000,  # rows considered for a question; None: all
+        prior_rows=1000,  # rows in the entropy of the prior; None: all
         standardize=True,  # scale columns to unit variance first
         random_state=None,  # seed
     ):

@@ -1330,7 +1330,7 @@ class NCOBRAS(COBRAS):
         "n_start": None,
         "split_by": "largest",
         "representative": "central",
-        "max_states": 20_000,
+        "max_states": 200_000,
     }
     _parameter_constraints = {
         **COBRAS._parameter_constraints,
