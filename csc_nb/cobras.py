@@ -627,7 +627,7 @@ def join_known(
 def provisional(
     clusters: list,  # of an unfinished merge
     V: np.ndarray,  # `(S, S)` known answers
-    before: np.ndarray,  # `(S,)` cluster of each super-instance in the last clustering shown
+    before: np.ndarray,  # `(S,)` cluster of each super-instance, as shown last
 ) -> list:  # clusters
     """Join clusters that were together before and are not known to differ, oldest first.
 
@@ -921,6 +921,8 @@ class COBRAS(ActiveLearner):
         "representative": [StrOptions({"central", "kept", "centre"})],
         "random_state": ["random_state"],
     }
+
+    state_: CobrasState  # what the learner knows now
 
     @renamed(anytime="show", speaker="representative")
     def __init__(

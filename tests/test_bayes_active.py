@@ -348,3 +348,129 @@ def test_the_particles_are_calibrated():
         stats.kstest([calibration_run(1000 + s) for s in range(150)], "uniform").pvalue
         > 0.005
     )
+
+
+def test_particles_are_resampled_by_the_new_answer_alone(monkeypatch):
+    "Weights are P(z_t | Z_{t-1}, W_s), not the whole posterior once more (Algorithm 2)."
+    seen = []
+    real = ba.systematic
+    monkeypatch.setattr(ba, "systematic", lambda w, u: seen.append(w) or real(w, u))
+    few = X[:9]
+    model = BayesianActiveClustering(2, n_particles=12, random_state=0).start(few)
+    before = []
+    for _ in range(4):
+        before.append((model.particles_, list(model.state_.answers)))
+        model.tell(model.ask(), 1 if Y[model.ask().a] == Y[model.ask().b] else -1)
+    for (W, answers), (q, said), w in zip(before, model.answers_, seen):
+        P = probs(model.state_.A @ W)[1]
+        G = np.array([brute(p, list(range(9)), answers, 0.05)[2] for p in P])
+        same = 0.05 + 0.9 * G[:, q.a, q.b]
+        chance = same if said > 0 else 1 - same
+        np.testing.assert_allclose(w / w.max(), chance / chance.max(), rtol=1e-9)
+    assert len(seen) == 4
+
+
+def test_particles_move_after_every_answer():
+    kept = BayesianActiveClustering(2, n_moves=0, n_particles=20, random_state=0).start(X)
+    first = {w.tobytes() for w in kept.particles_}
+    kept.tell(kept.ask(), "same")
+    assert {w.tobytes() for w in kept.particles_} <= first
+    moved = BayesianActiveClustering(2, n_particles=20, random_state=0).start(X)
+    first = {w.tobytes() for w in moved.particles_}
+    moved.tell(moved.ask(), "same")
+    assert not {w.tobytes() for w in moved.particles_} & first
+
+
+@pytest.mark.parametrize("kind", ["pairs", "triples", "cycles"])
+def test_suspicion_equals_brute_force(kind):
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=(7, 3))
+    for _ in range(8):
+        answers = random_answers(rng, 7, kind == "triples", kind == "cycles")
+        f = grow_forest(answers)
+        W = rng.normal(size=(4, 3, 2))
+        cloud = Cloud(W, A, A[f.nodes], f, 1.0, 1.0, 0.1).with_scores()
+        got = ba.Posterior(A, answers, cloud, 2, 0).p_wrong()
+        nodes = f.nodes.tolist()
+        want = np.zeros(len(answers))
+        for w in W:
+            P = probs(A[f.nodes] @ w)[1]
+            _, _, _, L, weight = brute(P, nodes, answers, 0.1)
+            for t, (rows, code) in enumerate(answers):
+                table = factor_table(code, 2, 0.1)
+                right = table[tuple(L[:, nodes.index(i)] for i in rows)] == table.max()
+                want[t] += weight[~right].sum() / weight.sum() / 4
+        np.testing.assert_allclose(got, want, atol=1e-9)
+
+
+def test_a_lie_is_suspected():
+    told = []
+
+    def person(q):
+        told.append(q)
+        right = 1 if Y[q.a] == Y[q.b] else -1
+        return -right if len(told) == 6 else right
+
+    m = BayesianActiveClustering(2, eps=0.1, cycles=True, random_state=1)
+    m.fit(X, oracle=person, budget=25)
+    assert (
+        m.suspicion_.shape == (25,) and 0 <= m.suspicion_.min() <= m.suspicion_.max() <= 1
+    )
+    assert m.suspicion_.argmax() == 5
+    assert set(m.suspects_) == set(np.flatnonzero(m.suspicion_ > 0.5))
+
+
+def test_published_is_the_thesis_model():
+    m = BayesianActiveClustering.as_published(n_clusters=2, random_state=0).start(X)
+    assert m.lam_ == 10 and m.state_.A.shape == X.shape
+    assert len(m.particles_) == 2 * X.shape[1] * 2
+    np.testing.assert_allclose(m.state_.A, (X - X.mean(0)) / X.std(0))
+
+
+def test_no_pair_of_one_tree_is_asked():
+    "U_t leaves out pairs that would close a cycle: the answers stay a forest."
+    m = BayesianActiveClustering(2, random_state=0).fit(X, oracle=NoisyOracle(Y), budget=20)
+    group = np.arange(len(X))
+    for q, _ in m.answers_:
+        assert group[q.a] != group[q.b]
+        group[group == group[q.b]] = group[q.a]
+
+
+def test_the_question_promises_most():
+    "The pending pair has the largest Info of all pairs of different trees, brute force."
+    m = BayesianActiveClustering(2, n_particles=15, random_state=0)
+    m.fit(X[:9], oracle=NoisyOracle(Y[:9]), budget=3)
+    P = probs(m.state_.A @ m.particles_)[1]
+    answers = m.state_.answers
+    G = np.array([brute(p, list(range(9)), answers, 0.05)[2] for p in P])
+    p = 0.05 + 0.9 * G
+    h = -p * np.log2(p) - (1 - p) * np.log2(1 - p)
+    mean = p.mean(0)
+    info = -mean * np.log2(mean) - (1 - mean) * np.log2(1 - mean) - h.mean(0)
+    group = np.arange(9)
+    for q, _ in m.answers_:
+        group[group == group[q.b]] = group[q.a]
+    info = np.where(np.triu(group[:, None] != group, 1), info, -1)
+    assert m.ask().key == tuple(int(i) for i in np.unravel_index(info.argmax(), (9, 9)))
+    assert abs(m.expected_bits_[-1] - info.max()) < 1e-9
+
+
+@pytest.mark.parametrize(
+    "kw",
+    [
+        dict(n_particles=0),
+        dict(tau=np.inf),
+        dict(tau=np.nan),
+        dict(lam=0.0),
+        dict(n_moves=-1),
+        dict(pool_size=1),
+        dict(seconds=(1.0,)),
+        dict(n_clusters="2"),
+        dict(max_cut=0),
+        dict(stop_below=np.nan),
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range_are_named(kw):
+    with pytest.raises(ValueError, match=next(iter(kw))):
+        BayesianActiveClustering(**{"n_clusters": 2, **kw}).start(X)

@@ -527,3 +527,14 @@ def test_unfinished_merges_are_shown_only_if_wanted():
     moved = [(a != b).any() for (i, a), (j, b) in zip(seen["always"], seen["always"][1:])]
     rounds = [i < j for (i, _), (j, _) in zip(seen["always"], seen["always"][1:])]
     assert sum(moved) > sum(rounds)
+
+
+def test_a_known_answer_is_not_asked_again():
+    known = {(0, 1): -1, (2, 3): 0}
+    ask = cb.asking(known)
+    assert run(ask(1, 0), lambda q: 1) == (-1, []) and run(ask(2, 3), lambda q: 1) == (
+        0,
+        [],
+    )
+    value, asked = run(ask(5, 4), lambda q: 1)
+    assert value == 1 and [q.key for q in asked] == [(4, 5)] and known[4, 5] == 1
