@@ -1178,40 +1178,57 @@ class Noise(NamedTuple):
 def learn_noise(
     n: int,  # number of items
     v: Votes,  # the answers
-    pairs=None,  # `(p, 2)` pairs with a prior
-    features=None,  # `(p, f)` what is known of these pairs
+    pairs,  # `(p, 2)` pairs with a prior; empty: no prior
+    features=None,  # `(p, f)` what is known of these pairs; None: only how many are `same`
     fixed=None,  # `(m,)` weights that are given: only the prior is learned
     shared: float = 0.0,  # see `log_odds`
-    max_iter: int = 12,  # rounds
+    max_iter: int = 20,  # rounds
     random_state=0,  # seed
-) -> Noise:
+) -> Noise:  # tables, weights of the answers, prior of the pairs
     "EM: sample partitions at the present weights, count who was right, weigh again."
     rng = np.random.default_rng(_entropy(random_state))
-    pairs = np.empty((0, 2), np.int64) if pairs is None else pairs
     tables = np.repeat(first_table(v)[None], v.source.max(initial=0) + 1, axis=0)
-    prior, beta = np.zeros(len(pairs)), np.zeros(0)
-    z, mean_same, mean_pair = None, None, None
+    F = np.ones((len(pairs), 1))
+    F = F if features is None else np.c_[F, features]
+    beta, prior = np.zeros(F.shape[1]), np.zeros(len(pairs))
+    a, b = np.r_[v.a, pairs[:, 0]], np.r_[v.b, pairs[:, 1]]
+    z, before, wait = None, np.arange(n), max_iter // 3
     for t in range(max_iter):
         weight = log_odds(v, tables, shared) if fixed is None else fixed
-        a, b = np.r_[v.a, pairs[:, 0]], np.r_[v.b, pairs[:, 1]]
         g = signed_graph(n, a, b, np.r_[weight, prior], keep_ties=True)
         if z is None:
             z = local_search(g, greedy_contraction(g))
         Z = sample_partitions(g, 10, 1, 2, z, rng)
         z = Z[-1].astype(np.int64)
-        same, pair = _share_same(Z, v.a, v.b), _share_same(Z, pairs[:, 0], pairs[:, 1])
-        step = 1.0 if t < max_iter // 3 else 1 / (t - max_iter // 3 + 1)
-        mean_same = same if t == 0 else mean_same + step * (same - mean_same)
+        same, pair = _share_same(Z, v.a, v.b), _share_same(Z, *pairs.T)
+        step = 1.0 if t < wait else 1 / (t - wait + 1)
+        mean = same if t == 0 else mean + step * (same - mean)
         mean_pair = pair if t == 0 else mean_pair + step * (pair - mean_pair)
         if fixed is None:
-            tables = noise_tables(v, mean_same)
-        if len(pairs) and t >= max_iter // 3:
-            beta = _logistic(features, mean_pair)
-            rate = (mean_pair.sum() + 1) / (len(pairs) + 2)
-            looks = np.c_[np.ones(len(pairs)), features] @ beta
-            prior = np.clip(looks - np.log(rate / (1 - rate)), -8, 8)
+            tables = noise_tables(v, mean)
+        if len(pairs):
+            before, alone = _without_answers(n, pairs, prior, before, rng)
+            beta = beta + _newton_step(F, mean_pair, alone, beta)
+            prior = np.clip(F @ beta, -8, 8)
     weight = log_odds(v, tables, shared) if fixed is None else fixed
     return Noise(tables, weight, prior, beta, z)
+
+
+def _without_answers(n, pairs, prior, z, rng):
+    "How often the prior alone would put each pair together; and the chain's last state."
+    g = signed_graph(n, *pairs.T, prior, keep_ties=True)
+    Z = sample_partitions(g, 10, 1, 2, z, rng)
+    return Z[-1].astype(np.int64), _share_same(Z, *pairs.T)
+
+
+def _newton_step(F, target, now, beta, ridge=0.3):
+    "Step that brings the expected features of the prior to those found with the answers."
+    penalty = np.full(F.shape[1], ridge)
+    penalty[0] = 1e-3
+    spread = np.clip(now * (1 - now), 0.02, None)
+    slope = F.T @ (target - now) - penalty * beta
+    curve = (F * spread[:, None]).T @ F + np.diag(penalty)
+    return np.clip(np.linalg.solve(curve, slope), -2, 2)
 
 
 def _share_same(Z, a, b):
@@ -1220,23 +1237,6 @@ def _share_same(Z, a, b):
     for z in Z:
         out += z[a] == z[b]
     return out / len(Z)
-
-
-def _logistic(F, y, ridge=0.3, n_iter=25):
-    "Logistic regression on soft targets by Newton steps; the intercept is not shrunk."
-    X = np.c_[np.ones(len(F)), F]
-    penalty = ridge * np.eye(X.shape[1])
-    penalty[0, 0] = 1e-3
-    beta = np.zeros(X.shape[1])
-    for _ in range(n_iter):
-        p = 1 / (1 + np.exp(-np.clip(X @ beta, -30, 30)))
-        slope = X.T @ (y - p) - penalty @ beta
-        curve = (X * (p * (1 - p))[:, None]).T @ X + penalty
-        step = np.linalg.solve(curve, slope)
-        beta = beta + step
-        if np.abs(step).max() < 1e-8:
-            break
-    return beta
 
 # %% ../nbs/43_answers_only.ipynb #477af1af
 #| code-fold: true
@@ -1342,7 +1342,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
     weights : "learned", "given" or a fitted model, default="learned"
         Learned: log-odds from the noise of each annotator. Given: value × weight of the
         answers. A model with `pair_proba` (such as `AnswerClustering`): its log-odds.
-    shared : float, default=0.5
+    shared : float, default=0.3
         How much members of one group err together, between 0 (not) and 1 (one vote).
     exact : bool, default=True
         Prove optimality where `time_limit` allows.
@@ -1350,7 +1350,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         Restarts of the fast solver in each block.
     time_limit : float, default=30
         Seconds for all proofs together.
-    max_iter : int, default=12
+    max_iter : int, default=20
         Rounds in which the noise is learned.
     n_samples : int, default=200
         Partitions drawn for `pair_proba`.
@@ -1379,7 +1379,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
     annotators_ : list of dict
         What was learned of each annotator, empty unless weights are learned.
     beta_ : ndarray
-        Intercept and slope of the prior on pairs, empty without X.
+        Intercept (and slope, with X) of the prior on asked pairs, in nats.
 
     Examples
     --------
@@ -1394,11 +1394,11 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         self,
         weights="learned",  # "learned", "given", or a fitted model with `pair_proba`
         *,
-        shared=0.5,  # how much members of a group err together
+        shared=0.3,  # how much members of a group err together
         exact=True,  # prove optimality where time allows
         n_init=50,  # restarts in each block
         time_limit=30.0,  # seconds for all proofs
-        max_iter=12,  # rounds of learning
+        max_iter=20,  # rounds of learning
         n_samples=200,  # sampled partitions
         metric="euclidean",  # how rows of X are compared
         n_neighbors=0,  # nearest rows that get a prior without an answer
@@ -1436,7 +1436,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         ).spawn(3)
         fixed = self._given_weights(votes)
         if fixed is None or len(pairs):
-            rounds = self.max_iter if len(votes.a) + len(pairs) else 0
+            rounds = self.max_iter if len(votes.a) else 0
             noise = learn_noise(
                 n, votes, pairs, features, fixed, self.shared, rounds, noise_seed
             )
@@ -1597,21 +1597,22 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         return v.value * v.weight
 
     def _prior_pairs(self, X, v):
-        "Pairs that get a prior from X, and how alike their rows are."
-        if X is None:
-            return np.empty((0, 2), dtype=np.int64), np.empty((0, 1))
+        "Pairs that get a prior, and how alike their rows are when there are rows."
         n = len(self.items_)
-        X = X.to_numpy() if hasattr(X, "to_numpy") else X
+        if X is None and self.weights != "learned":
+            return np.empty((0, 2), dtype=np.int64), None
         keys = [np.minimum(v.a, v.b) * n + np.maximum(v.a, v.b)]
-        if self.n_neighbors:
-            near = NearestNeighbors(
-                n_neighbors=min(self.n_neighbors + 1, n), metric=self.metric
-            )
-            near = near.fit(X).kneighbors(X, return_distance=False)
-            i, j = np.repeat(np.arange(n), near.shape[1]), near.ravel()
+        if X is not None and self.n_neighbors:
+            k = min(self.n_neighbors + 1, n)
+            near = NearestNeighbors(n_neighbors=k, metric=self.metric).fit(X)
+            near = near.kneighbors(X, return_distance=False)
+            i, j = np.repeat(np.arange(n), k), near.ravel()
             keys.append((np.minimum(i, j) * n + np.maximum(i, j))[i != j])
         key = np.unique(np.concatenate(keys))
-        pairs = np.c_[key // n, key % n]
+        pairs = np.c_[key // max(n, 1), key % max(n, 1)]
+        if X is None:
+            return pairs, None
+        X = X.to_numpy() if hasattr(X, "to_numpy") else X
         return pairs, pair_likeness(X, pairs, self.metric)[:, None]
 
     def _describe(self, v, tables):
