@@ -623,6 +623,8 @@ class _Cuts:
 
     def matrix(self, m):
         "All inequalities as a sparse matrix and its right sides."
+        if not self.edges:
+            return csr_array((0, m)), np.zeros(0)
         row = np.repeat(np.arange(len(self.edges)), [len(e) for e in self.edges])
         entries = (np.concatenate(self.values), (row, np.concatenate(self.edges)))
         return csr_array(entries, shape=(len(self.edges), m)), np.array(self.limits)
@@ -745,6 +747,7 @@ def branch_and_cut(
     complete = len(full.w) == g.n * (g.n - 1) // 2
     cuts, x, rng = _Cuts(), (full.w < 0).astype(float), np.random.default_rng(0)
     low, high = np.zeros(len(x)), np.ones(len(x))
+    labels, cost = _rounded(g, full, x, labels, cost)
     bound, old, rounds, whole = 0.0, 0.0, 0, False
     while monotonic() < stop and cost - bound > step:
         new = _add_triangles(cuts, full, x, index)
@@ -1086,8 +1089,10 @@ def votes_from_arrays(
     group = source if group is None else np.asarray(group)
     weight = np.ones(m) if weight is None else np.asarray(weight, dtype=float)
     sure = np.isfinite(value) & ((kind > 0) | (value != 0)) & (weight > 0)
-    codes, level = np.unique(np.c_[kind, value][sure], axis=0, return_inverse=True)
-    level = level.reshape(-1)
+    said = np.c_[kind, value][sure]
+    both = [[0, -1.0], [0, 1.0]] if (said[:, 0] == 0).any() else np.empty((0, 2))
+    codes, level = np.unique(np.r_[both, said], axis=0, return_inverse=True)
+    level = level.reshape(-1)[len(both) :]
     ends = [np.asarray(v, dtype=np.int64)[sure] for v in (a, b)]
     return Votes(
         *ends,
@@ -1189,8 +1194,11 @@ def learn_noise(
     rng = np.random.default_rng(_entropy(random_state))
     tables = np.repeat(first_table(v)[None], v.source.max(initial=0) + 1, axis=0)
     F = np.ones((len(pairs), 1))
-    F = F if features is None else np.c_[F, features]
-    beta, prior = np.zeros(F.shape[1]), np.zeros(len(pairs))
+    if features is not None and len(pairs):
+        centre, scale = features.mean(axis=0), features.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+        F = np.c_[F, (features - centre) / scale]
+    beta, prior, betas = np.zeros(F.shape[1]), np.zeros(len(pairs)), []
     a, b = np.r_[v.a, pairs[:, 0]], np.r_[v.b, pairs[:, 1]]
     z, before, wait = None, np.arange(n), max_iter // 3
     for t in range(max_iter):
@@ -1208,8 +1216,16 @@ def learn_noise(
             tables = noise_tables(v, mean)
         if len(pairs):
             before, alone = _without_answers(n, pairs, prior, before, rng)
-            beta = beta + _newton_step(F, mean_pair, alone, beta)
+            most = 1 / (1 + t / 3)  # smaller and smaller steps: the prior can tip over
+            beta = beta + np.clip(_newton_step(F, mean_pair, alone, beta), -most, most)
+            betas.append(beta)
             prior = np.clip(F @ beta, -8, 8)
+    if betas:
+        beta = np.mean(betas[-max(1, max_iter // 2) :], axis=0)
+        prior = np.clip(F @ beta, -8, 8)
+    if len(beta) > 1:  # back to the units of the features
+        slope = beta[1:] / scale
+        beta = np.r_[beta[0] - slope @ centre, slope]
     weight = log_odds(v, tables, shared) if fixed is None else fixed
     return Noise(tables, weight, prior, beta, z)
 
@@ -1228,7 +1244,7 @@ def _newton_step(F, target, now, beta, ridge=0.3):
     spread = np.clip(now * (1 - now), 0.02, None)
     slope = F.T @ (target - now) - penalty * beta
     curve = (F * spread[:, None]).T @ F + np.diag(penalty)
-    return np.clip(np.linalg.solve(curve, slope), -2, 2)
+    return np.linalg.solve(curve, slope)
 
 
 def _share_same(Z, a, b):
