@@ -54,7 +54,15 @@ def case(n, m, weights):
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     score = adjusted_rand_score(y[model.items_], model.labels_)
-    return (n, m, weights, f"{seconds:.1f}", f"{peak:.0f}", model.certificate_, f"{score:.3f}")
+    return (
+        n,
+        m,
+        weights,
+        f"{seconds:.1f}",
+        f"{peak:.0f}",
+        model.certificate_,
+        f"{score:.3f}",
+    )
 
 
 def main():

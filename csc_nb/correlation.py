@@ -498,7 +498,7 @@ def local_search(
 
 def fast_partition(
     g: SignedGraph,  # the answers
-    n_init: int = 50,  # restarts
+    n_init: int = 200,  # restarts
     init=None,  # `(n,)` labels to start from, beside the greedy ones
     random_state=0,  # seed of the restarts
 ) -> np.ndarray:  # `(n,)` labels
@@ -878,7 +878,7 @@ def conflict_blocks(
 def solve(
     g: SignedGraph,  # the answers
     exact: bool = True,  # prove optimality where time allows
-    n_init: int = 50,  # restarts of the fast solver in each block
+    n_init: int = 200,  # restarts of the fast solver in each block
     time_limit: float = 30.0,  # seconds for all proofs together
     init=None,  # `(n,)` labels that the result must not be worse than
     random_state=0,  # seed of the restarts
@@ -1375,7 +1375,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         How much members of one group err together, between 0 (not) and 1 (one vote).
     exact : bool, default=True
         Prove optimality where `time_limit` allows.
-    n_init : int, default=50
+    n_init : int, default=200
         Restarts of the fast solver in each block.
     time_limit : float, default=30
         Seconds for all proofs together.
@@ -1425,7 +1425,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         *,
         shared=0.3,  # how much members of a group err together
         exact=True,  # prove optimality where time allows
-        n_init=50,  # restarts in each block
+        n_init=200,  # restarts in each block
         time_limit=30.0,  # seconds for all proofs
         max_iter=20,  # rounds of learning
         n_samples=200,  # sampled partitions
@@ -1514,7 +1514,8 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         "Which pairs to ask about next."
         check_is_fitted(self, "labels_")
         n = len(self.items_)
-        rng = np.random.default_rng(self._sample_seed)
+        state = self._sample_seed.generate_state(4).tolist()
+        rng = np.random.default_rng([*state, len(self.weight_)])
         if n < 2:
             return []
         i, j = self._candidates(max_pairs, rng)
@@ -1628,7 +1629,8 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
     def _prior_pairs(self, X, v):
         "Pairs that get a prior, and how alike their rows are when there are rows."
         n = len(self.items_)
-        if X is None and self.weights != "learned":
+        many = n > 20_000  # one number for so many pairs tips over: leave it out
+        if X is None and (many or self.weights != "learned"):
             return np.empty((0, 2), dtype=np.int64), None
         keys = [np.minimum(v.a, v.b) * n + np.maximum(v.a, v.b)]
         if X is not None and self.n_neighbors:
