@@ -1,0 +1,571 @@
+"""Correlation clustering: solvers against lists of all partitions, the sampler against the 203 of six items."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from csc_nb.answer_table import Answers
+from csc_nb.correlation import (
+    CorrelationClustering,
+    _contract,
+    branch_and_cut,
+    broken_weight,
+    conflict_blocks,
+    cycle_bound,
+    enumerate_partitions,
+    fast_partition,
+    grade_weights,
+    greedy_contraction,
+    local_search,
+    log_odds,
+    maxexp_scores,
+    noise_tables,
+    sample_partitions,
+    signed_graph,
+    solve,
+    votes_from_arrays,
+)
+from csc_nb.datasets import data_folder
+
+
+def partitions(n):
+    "Every partition of n items, by hand."
+    if n == 0:
+        return [()]
+    return [(*z, k) for z in partitions(n - 1) for k in range(max(z, default=-1) + 2)]
+
+
+def broken(z, edges):
+    "The objective, by hand."
+    total = 0.0
+    for a, b, w in edges:
+        if (w > 0) != (z[a] == z[b]):
+            total += abs(w)
+    return total
+
+
+def random_edges(seed, n=None):
+    "Planted clusters with wrong answers; sometimes real weights, repeats and loose ends."
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 8)) if n is None else n
+    y, wrong = rng.integers(rng.integers(1, 5), size=n), rng.uniform(0, 0.5)
+    edges = []
+    for a, b in combinations(range(n), 2):
+        for _ in range(int(rng.integers(0, 3))):
+            w = 1.0 if (y[a] == y[b]) != (rng.random() < wrong) else -1.0
+            edges.append((a, b, w * (rng.exponential() if seed % 2 else 1.0)))
+    return n, edges
+
+
+def graph(n, edges, **kw):
+    a, b, w = zip(*edges) if edges else ((), (), ())
+    ends = [np.array(v, dtype=np.int64) for v in (a, b)]
+    return signed_graph(n, *ends, np.array(w, dtype=float), **kw)
+
+
+def planted(n, density, K, wrong, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(K, size=n)
+    i, j = np.triu_indices(n, 1)
+    keep = rng.random(len(i)) < density
+    i, j = i[keep], j[keep]
+    w = np.where(y[i] == y[j], 1.0, -1.0) * rng.exponential(size=len(i))
+    w[rng.random(len(w)) < wrong] *= -1
+    return signed_graph(n, i, j, w), y
+
+
+# solvers
+
+
+def test_every_solver_equals_the_list_of_all_partitions():
+    for seed in range(200):
+        n, edges = random_edges(seed)
+        g = graph(n, edges)
+        best = min(broken(z, edges) for z in partitions(n))
+        found = solve(g, random_state=seed)
+        assert found.objective == pytest.approx(best, abs=1e-9), seed
+        assert found.lower_bound == pytest.approx(best, abs=1e-6), seed
+        assert found.certificate == "optimal"
+        assert broken(found.labels, edges) == pytest.approx(best, abs=1e-9)
+        listed = broken(enumerate_partitions(g), edges)
+        assert listed == pytest.approx(best, abs=1e-9)
+
+
+def test_branch_and_cut_alone_proves_what_the_list_says():
+    for seed in range(60):
+        n, edges = random_edges(seed + 1000)
+        g = graph(n, edges)
+        best = min(broken(z, edges) for z in partitions(n)) - g.offset
+        bad_start = np.arange(n)
+        proof = branch_and_cut(g, bad_start)
+        assert proof.objective == pytest.approx(best, abs=1e-9), seed
+        assert proof.lower_bound == pytest.approx(best, abs=1e-6), seed
+
+
+def test_no_bound_is_above_the_optimum():
+    gaps = []
+    for seed in range(200):
+        n, edges = random_edges(seed + 5000)
+        g = graph(n, edges)
+        best = min(broken(z, edges) for z in partitions(n)) - g.offset
+        bound = cycle_bound(g)
+        assert bound <= best + 1e-9
+        gaps.append(best - bound)
+    assert np.mean(np.array(gaps) < 1e-9) > 0.5  # and it is not trivial
+
+
+def test_blocks_leave_the_optimum_alone():
+    "Two triangles that share an item and a far pair: two blocks to solve, one edge for free."
+    triangle = lambda i, j, k: [(i, j, 2.0), (j, k, 1.5), (i, k, -1.0)]
+    edges = triangle(0, 1, 2) + triangle(2, 3, 4) + [(5, 6, 1.0), (0, 5, -1.0)]
+    g = graph(7, edges)
+    free, hard = conflict_blocks(g)
+    assert len(free) == 1 and sorted(len(e) for e in hard) == [3, 3]
+    assert solve(g).objective == 2.0 == min(broken(z, edges) for z in partitions(7))
+
+
+@pytest.mark.parametrize("density, wrong", [(1.0, 0.2), (0.3, 0.1), (0.15, 0.2)])
+def test_fast_is_near_what_branch_and_cut_proves(density, wrong):
+    missed = 0
+    for seed in range(4):
+        g, _ = planted(25, density, 4, wrong, seed)
+        fast = broken_weight(fast_partition(g, random_state=seed), g.a, g.b, g.w)
+        proof = branch_and_cut(g, np.zeros(g.n, int), 30.0)
+        assert proof.objective == pytest.approx(proof.lower_bound, abs=1e-6)
+        assert fast >= proof.objective - 1e-9
+        assert fast <= 1.01 * proof.objective + 1e-9
+        missed += fast > proof.objective + 1e-9
+    assert missed <= 1
+
+
+def test_search_is_never_worse_than_its_start():
+    for seed in range(30):
+        g, _ = planted(40, 0.3, 5, 0.3, seed)
+        rng = np.random.default_rng(seed)
+        start = rng.integers(1, 12, size=g.n)
+        cost = lambda z: broken_weight(z, g.a, g.b, g.w)
+        assert cost(local_search(g, start)) <= cost(start) + 1e-9
+        best = solve(g, exact=False).labels
+        assert cost(fast_partition(g, 1, init=best)) <= cost(best) + 1e-9
+
+
+def naive_contraction(n, edges):
+    "Join the two clusters with the largest positive weight between them; by hand."
+    z = list(range(n))
+    while True:
+        weight = {}
+        for a, b, w in edges:
+            if z[a] != z[b]:
+                key = min(z[a], z[b]), max(z[a], z[b])
+                weight[key] = weight.get(key, 0.0) + w
+        if not weight or max(weight.values()) <= 0:
+            return z
+        i, j = max(weight, key=weight.get)
+        z = [i if k == j else k for k in z]
+
+
+def test_contraction_equals_the_naive_one():
+    for seed in range(60):
+        g, _ = planted(15, 0.5, 3, 0.2, seed)  # real weights: no ties
+        edges = list(zip(g.a.tolist(), g.b.tolist(), g.w.tolist()))
+        slow = naive_contraction(g.n, edges)
+        fast = greedy_contraction(g)
+        for i, j in combinations(range(g.n), 2):
+            assert (slow[i] == slow[j]) == (fast[i] == fast[j])
+
+
+def test_contraction_survives_many_rebuilds_of_its_table():
+    rng = np.random.default_rng(0)
+    n = 400
+    i, j = np.triu_indices(n, 1)
+    w = np.where(i // 40 == j // 40, 1.0, -1.0) * rng.uniform(0.5, 1.5, len(i))
+    g = signed_graph(n, i, j, w)
+    z = _contract(n, g.a, g.b, g.w)
+    assert len(np.unique(z)) == 10 and broken_weight(z, g.a, g.b, g.w) == 0
+
+
+# weights
+
+
+def test_opposite_answers_cost_the_lighter_one_whatever_is_done():
+    g = graph(2, [(0, 1, 3.0), (1, 0, -1.0)])
+    assert (g.w.tolist(), g.offset) == ([2.0], 1.0)
+    tie = graph(2, [(0, 1, 1.0), (0, 1, -1.0)])
+    assert len(tie.w) == 0 and tie.offset == 1.0 and solve(tie).objective == 1.0
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_no_numbers_are_refused(bad):
+    with pytest.raises(ValueError, match=r"1 of 2 weights are not finite.*\(1, 2\)"):
+        graph(3, [(0, 1, 1.0), (1, 2, bad)])
+
+
+# sampler
+
+
+def posterior(n, edges, connected_only):
+    "Chances of all partitions whose clusters hold together, by hand."
+    near = {(a, b) for a, b, _ in edges} | {(b, a) for a, b, _ in edges}
+
+    def holds(z):
+        for k in set(z):
+            todo = [i for i in range(n) if z[i] == k]
+            reach = {todo[0]}
+            for _ in todo:
+                reach |= {j for i in reach for j in todo if (i, j) in near}
+            if len(reach) < len(todo):
+                return False
+        return True
+
+    Z = [z for z in partitions(n) if not connected_only or holds(z)]
+    p = np.exp([-broken(z, edges) for z in Z])
+    return Z, p / p.sum()
+
+
+@pytest.mark.parametrize("seed, complete", [(0, True), (1, True), (2, False), (3, False)])
+def test_sampler_draws_the_partitions_of_six_items(seed, complete):
+    rng = np.random.default_rng(seed)
+    pairs = list(combinations(range(6), 2))
+    if not complete:
+        pairs = [p for p in pairs if rng.random() < 0.5]
+    edges = [(a, b, float(rng.normal())) for a, b in pairs]
+    Z, p = posterior(6, edges, True)
+    if complete:
+        assert len(Z) == 203
+    g = graph(6, edges, keep_ties=True)
+    drawn = sample_partitions(g, 30_000, 1, random_state=seed)
+    index, counts = {z: k for k, z in enumerate(Z)}, np.zeros(len(Z))
+    for z in drawn:
+        first = {}
+        counts[index[tuple(first.setdefault(k, len(first)) for k in z.tolist())]] += 1
+    assert 0.5 * np.abs(counts / len(drawn) - p).sum() < 0.04
+    same = np.array([[z[a] == z[b] for a, b in combinations(range(6), 2)] for z in Z])
+    found = np.array(
+        [(drawn[:, a] == drawn[:, b]).mean() for a, b in combinations(range(6), 2)]
+    )
+    assert np.abs(found - p @ same).max() < 0.02
+
+
+def test_pair_proba_of_one_answer_is_its_log_odds():
+    A = Answers(["x"], ["y"], ["same"], weight=[1.5])
+    m = CorrelationClustering("given", n_samples=4000).fit(A)
+    assert m.pair_proba("x", "y") == pytest.approx(1 / (1 + np.exp(-1.5)), abs=0.03)
+    tie = Answers(["x", "x"], ["y", "y"], ["same", "different"])
+    m = CorrelationClustering("given", n_samples=4000).fit(tie)
+    assert m.pair_proba("x", "y") == pytest.approx(0.5, abs=0.03)
+
+
+def test_nothing_follows_from_two_differences():
+    A = Answers(["x", "y"], ["y", "z"], ["different"] * 2, weight=[20.0, 20.0])
+    m = CorrelationClustering("given", unasked=0.3, n_samples=500).fit(A)
+    assert m.pair_proba("x", "y") < 0.01
+    assert m.pair_proba("x", "z") == pytest.approx(0.3, abs=0.02)
+
+
+# noise
+
+
+def test_tables_are_counted_as_by_hand():
+    v = votes_from_arrays([0, 0, 1], [1, 2, 2], [1, 1, -1], [0, 0, 1])
+    T = noise_tables(v, np.array([1.0, 0.0, 0.0]), own=1e-9, common=1e-9)
+    assert T[0, 1].tolist() == pytest.approx([0, 1])  # codes: different, same
+    assert T[0, 0].tolist() == pytest.approx([0, 1])
+    assert T[1, 0].tolist() == pytest.approx([1, 0])
+
+
+def test_one_vote_a_group_and_independent_members():
+    v = votes_from_arrays([0, 0, 0], [1, 1, 1], [1, 1, 1], [0, 1, 2], [0, 0, 1])
+    T = np.tile(np.array([[0.8, 0.2], [0.1, 0.9]]), (3, 1, 1))
+    v = v._replace(
+        level=np.ones(3, int), kind=np.zeros(2, int), number=np.array([-1.0, 1.0])
+    )
+    alone = np.log(0.9 / 0.2)
+    assert log_odds(v, T, 0.0) == pytest.approx([alone] * 3)
+    assert log_odds(v, T, 1.0) == pytest.approx([alone / 2, alone / 2, alone])
+
+
+def crowd(seed, right=(0.95, 0.9, 0.8, 0.6, 0.2), n=60, m=1500):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(6, size=n)
+    a = rng.integers(n, size=m)
+    b = (a + rng.integers(1, n, size=m)) % n
+    who = rng.integers(len(right), size=m)
+    same = (y[a] == y[b]) == (rng.random(m) < np.array(right)[who])
+    words = np.where(same, "same", "different")
+    return Answers(a, b, words, annotator=[f"p{e}" for e in who], ids=False, n_samples=n), y
+
+
+def test_learned_noise_finds_the_liar_and_the_clusters():
+    from sklearn.metrics import adjusted_rand_score
+
+    A, y = crowd(0)
+    m = CorrelationClustering(time_limit=10).fit(A)
+    score = adjusted_rand_score(y[m.items_], m.labels_)
+    plain = CorrelationClustering("given", exact=False).fit(A)
+    assert score > 0.9 > adjusted_rand_score(y[plain.items_], plain.labels_)
+    rate = {r["annotator"]: r["sensitivity"] for r in m.annotators_}
+    for name, right in zip(("p0", "p1", "p2", "p3", "p4"), (0.95, 0.9, 0.8, 0.6, 0.2)):
+        assert rate[name] == pytest.approx(right, abs=0.1)
+    liar = next(r for r in m.annotators_ if r["annotator"] == "p4")
+    assert liar["weight of same"] < 0
+
+
+def test_features_help_when_answers_are_few():
+    from sklearn.metrics import adjusted_rand_score
+
+    gains = []
+    for seed in range(3):
+        A, y = crowd(seed, right=(0.9,), m=200)
+        rng = np.random.default_rng(seed)
+        X = np.eye(6)[y] + 0.35 * rng.normal(size=(60, 6))
+        alone, with_X = (
+            CorrelationClustering().fit(A),
+            CorrelationClustering().fit(X, answers=A),
+        )
+        assert with_X.labels_.shape == (60,) and with_X.beta_[1] > 0
+        both = adjusted_rand_score(y, with_X.labels_)
+        gains.append(both - adjusted_rand_score(y[alone.items_], alone.labels_))
+    assert np.mean(gains) > 0
+
+
+def test_grades_are_learned_without_a_threshold():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=24)
+    a, b = np.array(list(combinations(range(24), 2))).T
+    grade = np.where(y[a] == y[b], 3, 1) + rng.integers(0, 2, size=len(a))
+    A = Answers(a, b, grade, kind="grade")
+    m = CorrelationClustering().fit(A)
+    same = y[m.items_][:, None] == y[m.items_]
+    assert ((m.labels_[:, None] == m.labels_) == same).all()
+    weights = [m.annotators_[0][f"weight of grade {k}"] for k in (1, 2, 3, 4)]
+    assert weights == sorted(weights) and weights[0] < 0 < weights[-1]
+
+
+def test_published_weighting_of_grades():
+    pd = pytest.importorskip("pandas")
+    rows = [("x", "y", 4), ("y", "x", 1), ("x", "y", 3), ("x", "z", 0), ("y", "z", 1)]
+    df = pd.DataFrame(rows, columns=["a", "b", "grade"])
+    out = grade_weights(df)
+    assert out[["a", "b", "answer", "weight"]].values.tolist() == [
+        ["x", "y", "same", 0.5],
+        ["y", "z", "different", 1.5],
+    ]
+    m = CorrelationClustering("given").fit(Answers.from_frame(out))
+    assert m.objective_ == 0 and m.n_clusters_ == 2
+
+
+def test_raw_grades_as_given_weights_warn():
+    A = Answers(["x"], ["y"], [3], kind="grade")
+    with pytest.warns(UserWarning, match="All grades are positive"):
+        CorrelationClustering("given").fit(A)
+
+
+def test_triples_count_as_their_three_pairs():
+    A = Answers(["x", "x"], ["y", "y"], ["ab", "none"], ["z", "w"])
+    m = CorrelationClustering("given").fit(A)
+    z = dict(zip(m.items_.tolist(), m.labels_.tolist()))
+    assert z["x"] == z["y"] != z["z"] and len(m.weight_) == 3
+
+
+def test_weights_from_another_model():
+    class Model:
+        def pair_proba(self, a, b):
+            return np.where((a == "x") & (b == "y"), 0.9, 0.2)
+
+    A = Answers(["x", "x", "y"], ["y", "y", "z"], ["different", "different", "same"])
+    m = CorrelationClustering(Model()).fit(A)
+    assert m.weight_ == pytest.approx([np.log(9) / 2, np.log(9) / 2, np.log(0.25)])
+    assert m.labels_.tolist() == [0, 0, 1]
+
+
+# the estimator
+
+
+def test_same_seed_same_result():
+    A, _ = crowd(3, m=600)
+    one, two = (CorrelationClustering(random_state=5).fit(A) for _ in range(2))
+    assert (one.labels_ == two.labels_).all() and (one.weight_ == two.weight_).all()
+    i = one.items_[:10]
+    assert (one.pair_proba(i, i[::-1]) == two.pair_proba(i, i[::-1])).all()
+    assert one.ask_next(5) == two.ask_next(5)
+
+
+def test_all_ways_to_hand_over_answers_agree():
+    A, _ = crowd(1, m=300)
+    first = CorrelationClustering("given", time_limit=2).fit(A)
+    X = np.zeros((60, 1))
+    other = CorrelationClustering("given", time_limit=2).fit(A.to_frame())
+    assert other.objective_ == first.objective_
+    by_row = CorrelationClustering("given", exact=False, max_iter=0).fit(X, answers=A)
+    in_y = CorrelationClustering("given", exact=False, max_iter=0).fit(X, A)
+    assert (by_row.labels_ == in_y.labels_).all() and len(by_row.labels_) == 60
+
+
+def test_clone_and_metadata():
+    from sklearn.base import clone
+
+    m = CorrelationClustering("given", shared=0.1)
+    assert clone(m).get_params() == m.get_params()
+    routed = m.get_metadata_routing().fit.requests
+    assert routed["answers"] is True and routed["sample_id"] is True
+
+
+def test_answers_about_rows_that_are_not_there_are_refused():
+    A = Answers(["x", "y"], ["y", "q"], ["same", "same"])
+    with pytest.raises(ValueError, match="q"):
+        CorrelationClustering().fit(np.zeros((2, 1)), answers=A, sample_id=["x", "y"])
+
+
+@pytest.mark.parametrize(
+    "how, message",
+    [
+        (dict(weights="guess"), "weights is 'guess'"),
+        (dict(shared=2), "shared is 2"),
+        (dict(metric="far"), "metric is 'far'"),
+        (dict(unasked=1.5), "unasked is 1.5"),
+    ],
+)
+def test_parameters_that_mean_nothing_are_refused(how, message):
+    with pytest.raises(ValueError, match=message):
+        CorrelationClustering(**how).fit(Answers(["x"], ["y"], ["same"]))
+
+
+def test_comparisons_are_refused_with_a_repair():
+    A = Answers(["h"], ["l"], ["left"], ["r"], kind="comparison")
+    with pytest.raises(ValueError, match="1 answers are comparisons.*select_kind"):
+        CorrelationClustering().fit(A)
+
+
+def test_something_else_in_the_place_of_answers_is_refused():
+    with pytest.raises(TypeError, match="not understood"):
+        CorrelationClustering().fit(np.zeros((5, 2)))
+
+
+# corners
+
+
+@pytest.mark.parametrize("weights", ["learned", "given"])
+def test_no_answers(weights):
+    m = CorrelationClustering(weights).fit(Answers([], [], []))
+    assert len(m.labels_) == 0 and m.objective_ == 0 and m.certificate_ == "optimal"
+    m = CorrelationClustering(weights).fit(np.zeros((3, 2)), answers=Answers([], [], []))
+    assert m.labels_.tolist() == [0, 1, 2] and m.pair_proba(0, 2) == pytest.approx(
+        0.5, abs=0.01
+    )
+    assert len(m.ask_next(2)) == 2
+
+
+@pytest.mark.parametrize("weights", ["learned", "given"])
+def test_all_unsure_and_weight_zero_say_nothing(weights):
+    A = Answers(["x", "y"], ["y", "z"], ["unsure", "same"], weight=[1.0, 0.0])
+    m = CorrelationClustering(weights).fit(A)
+    assert m.n_clusters_ == 3 and m.objective_ == 0 and m.certificate_ == "optimal"
+
+
+@pytest.mark.parametrize("word, n_clusters", [("same", 1), ("different", 4)])
+@pytest.mark.parametrize("weights", ["learned", "given"])
+def test_unanimous_answers(word, n_clusters, weights):
+    a, b = zip(*combinations("wxyz", 2))
+    m = CorrelationClustering(weights).fit(Answers(list(a), list(b), [word] * 6))
+    assert m.n_clusters_ == n_clusters
+    assert m.certificate_ == "optimal"
+    assert (m.pair_proba("w", "x") > 0.5) == (word == "same")
+
+
+def test_one_row():
+    m = CorrelationClustering().fit(np.zeros((1, 2)), answers=Answers([], [], []))
+    assert m.labels_.tolist() == [0] and m.ask_next() == []
+    assert m.pair_proba(0, 0) == 1
+
+
+def test_contradictions_of_one_pair_cost_the_lighter_side():
+    A = Answers(["x"] * 3, ["y"] * 3, ["same", "different", "same"])
+    m = CorrelationClustering("given").fit(A)
+    assert (m.objective_, m.lower_bound_, m.n_clusters_) == (1.0, 1.0, 1)
+
+
+def test_items_may_be_words_or_numbers():
+    for names in (["x", "y", "z"], [7, 3, 100]):
+        A = Answers([names[0], names[1]], [names[1], names[2]], ["same", "different"])
+        m = CorrelationClustering("given").fit(A)
+        assert m.items_.tolist() == names and m.labels_.tolist() == [0, 0, 1]
+        assert 0 < m.pair_proba(names[0], names[2]) < 1
+    with pytest.raises(ValueError, match="1 items are unknown: first is 'xx'"):
+        CorrelationClustering().fit(Answers(["xy"], ["b"], ["same"])).pair_proba("xx", "b")
+
+
+# questions
+
+
+def test_uncertain_asks_where_answers_contradict():
+    "Two clear pairs, and a triangle that cannot be satisfied."
+    A = Answers(
+        ["p", "r", "x", "y", "x"],
+        ["q", "s", "y", "z", "z"],
+        ["same", "same", "same", "same", "different"],
+        weight=[9.0, 9.0, 1.0, 1.0, 1.0],
+    )
+    m = CorrelationClustering("given", unasked=0.01, n_samples=2000).fit(A)
+    assert set(m.ask_next(1)[0]) <= {"x", "y", "z"}
+    assert len(m.ask_next(4, "random")) == 4 and len(m.ask_next(3, "weighty")) == 3
+    with pytest.raises(ValueError, match="rule is 'best'"):
+        m.ask_next(1, "best")
+
+
+def expected_cost(p, q, r, beta):
+    "Expected cost of a triple over its five partitions, by hand."
+    five = [(1, 1, 1), (0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
+    cost = []
+    for same in five:
+        cost.append(sum(abs(s) for s, t in zip((p, q, r), same) if s * (2 * t - 1) < 0))
+    cost = np.array(cost)
+    chance = np.exp(-beta * cost)
+    return float(chance @ cost / chance.sum())
+
+
+def test_maxexp_scores_as_by_hand():
+    rng = np.random.default_rng(0)
+    S = rng.uniform(-1, 1, (6, 6))
+    S = np.triu(S, 1) + np.triu(S, 1).T
+    want = np.zeros((6, 6))
+    for i, j, k in combinations(range(6), 3):
+        cost = expected_cost(S[i, j], S[i, k], S[j, k], 3.0)
+        x, y = min(((i, j), (i, k), (j, k)), key=lambda e: abs(S[e]))
+        want[x, y] = max(want[x, y], cost)
+    assert np.allclose(maxexp_scores(S, 3.0), want, atol=1e-12)
+
+
+# real answers
+
+
+def words():
+    folder = data_folder()
+    path = None if folder is None else folder / "answers" / "word_uses.items.csv.gz"
+    if path is None or not path.exists():
+        pytest.skip("the real answers are not here")
+    pd = pytest.importorskip("pandas")
+    return pd.read_csv(path), pd.read_csv(path.with_name("word_uses.answers.csv.gz"))
+
+
+def test_every_word_is_proved_and_no_worse_than_published():
+    uses, grades = words()
+    assert grades.word.nunique() == 40
+    for word, g in grades.groupby("word"):
+        u = uses[(uses.word == word) & (uses.published_cluster >= 0)]
+        g = g[g.a.isin(u.item) & g.b.isin(u.item)]
+        m = CorrelationClustering("given").fit(
+            Answers.from_frame(grade_weights(g), ids=True)
+        )
+        z = dict(zip(u.item, u.published_cluster))
+        published = 0.0
+        graded = g[g.grade > 0]
+        seen = {}
+        for a, b, grade in zip(graded.a, graded.b, graded.grade):
+            seen.setdefault(tuple(sorted((a, b))), []).append(grade)
+        for (a, b), several in seen.items():
+            grade = np.median(several)
+            if grade != 2.5 and (grade > 2.5) != (z[a] == z[b]):
+                published += abs(grade - 2.5)
+        assert m.certificate_ == "optimal", word
+        assert m.objective_ <= published + 1e-9, word
