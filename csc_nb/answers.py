@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['CREWS', 'answers_folder', 'have_answers', 'cut_off', 'read_answers', 'read_items', 'text_similarity', 'answer_scores',
-           'reliability', 'majority_chance', 'dawid_skene_looks', 'group_votes', 'rivals', 'answer_facts', 'Crew',
-           'realistic_answers']
+           'reliability', 'plot_reliability', 'majority_chance', 'dawid_skene_looks', 'group_votes', 'rivals',
+           'answer_facts', 'Crew', 'realistic_answers']
 
 # %% ../nbs/40_real_answers.ipynb #cda6179a
 from pathlib import Path
@@ -16,7 +16,7 @@ from scipy.special import expit, logit
 
 from .datasets import data_folder
 
-# %% ../nbs/40_real_answers.ipynb #7d7c2e1a
+# %% ../nbs/40_real_answers.ipynb #c987767d
 #| code-fold: true
 #| code-summary: "where the files are, and what to do when they are not"
 def answers_folder() -> Path:
@@ -25,7 +25,7 @@ def answers_folder() -> Path:
     if folder is None or not (folder / "answers").is_dir():
         raise FileNotFoundError(
             "The real answers are not here: they come without a licence to pass them on. "
-            "Put the files into a folder `answers` and set CSC_NB_DATA to the folder above; "
+            "Put the files into a folder `answers`, set CSC_NB_DATA to the folder above it, "
             "or simulate with realistic_answers()."
         )
     return folder / "answers"
@@ -141,14 +141,14 @@ def text_similarity(
         cosines.append(np.asarray(V[i].multiply(V[j]).sum(1)).ravel())
     return np.column_stack(cosines)
 
-# %% ../nbs/40_real_answers.ipynb #be2a4949
+# %% ../nbs/40_real_answers.ipynb #233ed825
 #| code-fold: true
 #| code-summary: "answer_scores and reliability, eq. (1)"
 def answer_scores(
     chance: np.ndarray,  # `(n,)` stated chance of "same"
     truth: np.ndarray,  # `(n,)` 1 same, 0 different
 ) -> dict:  # F1, Brier, log-loss, calibration error
-    "How good chances are; the calibration error uses ten bins of certainty."
+    "How good chances are; the calibration error uses ten bins of certainty, eq. (1)."
     p, t = np.asarray(chance, dtype=float), np.asarray(truth).astype(int)
     said = p > 0.5
     both = (said & (t == 1)).sum()
@@ -177,7 +177,24 @@ def reliability(
     came_true = np.bincount(place, right, minlength=bins)[used] / n[used]
     return dict(stated=stated, right=came_true, n=n[used])
 
-# %% ../nbs/40_real_answers.ipynb #a811fa91
+
+def plot_reliability(
+    chance: np.ndarray,  # `(n,)` stated chance of "same"
+    truth: np.ndarray,  # `(n,)` 1 same, 0 different
+    ax,  # matplotlib axes
+    *,
+    least: int = 8,  # bins with fewer questions are left out
+    **style,  # colour, label, …
+):
+    "Reliability curve; the area of a dot is the number of its questions."
+    curve = reliability(chance, truth)
+    stated, right, n = (v[curve["n"] >= least] for v in curve.values())
+    (line,) = ax.plot(stated, right, lw=1.2, **style)
+    ax.scatter(stated, right, s=8 + 60 * np.sqrt(n / n.max()), color=line.get_color())
+    ax.plot([0.5, 1], [0.5, 1], ":", color="k", lw=0.8)
+    ax.set(xlabel="stated certainty", ylabel="share that is right")
+
+# %% ../nbs/40_real_answers.ipynb #cc721bc2
 #| code-fold: true
 #| code-summary: "the four rivals"
 def majority_chance(
@@ -204,7 +221,7 @@ def dawid_skene_looks(
     max_iter: int = 200,
     tol: float = 1e-7,
 ) -> np.ndarray:  # `(n,)` chance of "same"
-    "Dawid and Skene's EM; with features, a logistic regression takes the base rate's place."
+    "Dawid and Skene's EM; with features a logistic regression replaces the base rate."
     sure = said >= 0
     q, e, r = question[sure], who[sure], said[sure]
     E = int(who.max(initial=-1)) + 1
@@ -263,7 +280,7 @@ def rivals(
     n_questions: int,
     features: np.ndarray = None,  # `(n, f)`
 ) -> dict:  # name → chance of "same" of every question
-    "The four simple answers: votes, Dawid and Skene, the same with looks, one vote a group."
+    "Votes; Dawid and Skene; the same with looks; the same with one vote a group."
     n = n_questions
     found = {
         "majority": majority_chance(question, said, n),
