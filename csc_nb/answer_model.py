@@ -5,24 +5,27 @@
 # %% auto #0
 __all__ = ['Priors', 'Block', 'make_block', 'State', 'Counts', 'e_step', 'looks_step', 'ordered_table', 'report_prior',
            'report_tables', 'lean_step', 'opinion_prior', 'Setup', 'make_setup', 'em_init', 'em_step', 'Fit', 'run_em',
-           'Cast', 'cast_answers', 'kind_names', 'accuracy_interval', 'one_voice', 'group_agreement', 'choose_grouping',
+           'Cast', 'cast_answers', 'accuracy_interval', 'one_voice', 'group_agreement', 'choose_grouping',
            'heldout_loglik', 'AnswerClustering']
 
-# %% ../nbs/41_answer_model.ipynb #b11fd04e
+# %% ../nbs/41_answer_model.ipynb #1a5b2de5
+import warnings
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from scipy.optimize import isotonic_regression
 from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import softmax
 from scipy.stats import beta as beta_distribution
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .answer_table import Answers
 from .answers import dawid_skene_looks, group_votes
+from .constraints import as_constraints
+from .estimators import ConstrainedClusterer
 from .vocabulary import KINDS
 
 # %% ../nbs/41_answer_model.ipynb #a8d139a2
@@ -258,7 +261,7 @@ def _e_step(
                 for o in range(T):
                     n_report[who[j], o, said[j]] += weight[j] * O[o]
 
-# %% ../nbs/41_answer_model.ipynb #883f3589
+# %% ../nbs/41_answer_model.ipynb #26659c40
 #| code-fold: true
 #| code-summary: "e_step"
 def e_step(
@@ -278,8 +281,8 @@ def e_step(
         np.zeros((E, T, block.n_said + 1)), np.zeros((G, T, T)), np.zeros((G, 3)),
     )  # fmt: skip
     _e_step(
-        block.qptr, block.cell_group, block.aptr, block.who, block.said, block.weight, teach,
-        np.maximum(state.report, 1e-12), np.maximum(state.own, 1e-12), state.lean,
+        block.qptr, block.cell_group, block.aptr, block.who, block.said, block.weight,
+        teach, np.maximum(state.report, 1e-12), np.maximum(state.own, 1e-12), state.lean,
         state.opinion, state.eps, state.zeta, Z, S,
         counts.posterior, counts.loglik, counts.target, counts.unclear,
         counts.report, counts.opinion, counts.group,
@@ -611,7 +614,7 @@ def run_em(
             break
     return Fit(before, counts, np.array(history))
 
-# %% ../nbs/41_answer_model.ipynb #7c8e3253
+# %% ../nbs/41_answer_model.ipynb #4391d394
 #| code-fold: true
 #| code-summary: "cast_answers: from a table to blocks"
 _SHAPES = {"pair": ("pair", 2), "grade": ("pair", 2), "triple": ("triple", 4),
@@ -637,17 +640,17 @@ def cast_answers(
     features: np.ndarray = None,  # `(n_questions, f)`
     group_of: np.ndarray = None,  # group of each annotator; None: the table's own
 ) -> list:  # of `Cast`
-    "Split a table by the shape of its questions; a pair and a grade about it share a truth."
+    "Split a table by the shape of its questions; a pair and its grades share one truth."
     group_of = answers.group_of if group_of is None else group_of
-    kinds = kind_names(answers)
+    kinds = np.array(KINDS, dtype=object)[answers.kind]
     casts = []
     for shape in dict.fromkeys(s for s, _ in _SHAPES.values()):
         mine = np.isin(kinds, [k for k, (s, _) in _SHAPES.items() if s == shape])
         rows = np.flatnonzero(mine)
         if not len(rows):
             continue
-        items = np.asarray(answers.rows)[:, rows]
-        question = np.asarray(answers.question)[rows]
+        items = answers.rows[:, rows]
+        question = answers.question[rows]
         if shape == "pair":
             key = np.sort(items[:2], axis=0)
         else:
@@ -657,21 +660,21 @@ def cast_answers(
         case = order[case.ravel()]
         pairs = key[:2, np.sort(first)].T
         graded = kinds[rows] == "grade"
-        said = np.asarray(answers.response)[rows].astype(np.int64)
+        said = answers.response[rows].astype(np.int64)
         top = 0
         if graded.any():
             scale = np.unique(said[graded & (said >= 0)])
             top = len(scale)
             on_scale = graded & (said >= 0)
             said[on_scale] = np.searchsorted(scale, said[on_scale])
-        key = 2 * np.asarray(answers.annotator)[rows].astype(np.int64) + graded
+        key = 2 * answers.annotator[rows].astype(np.int64) + graded
         channels, channel = np.unique(key, return_inverse=True)
         annotator = channels // 2
         n = len(pairs)
         block = make_block(
             case, channel.ravel(), said, np.asarray(group_of)[annotator], n,
-            _SHAPES[shape if shape != "pair" else "pair"][1],
-            np.where(channels % 2 == 1, top, 0), np.asarray(answers.weight)[rows],
+            _SHAPES[shape][1],
+            np.where(channels % 2 == 1, top, 0), answers.weight[rows],
         )  # fmt: skip
         numbers, at = np.unique(question, return_index=True)
         F = None
@@ -684,15 +687,7 @@ def cast_answers(
         )  # fmt: skip
     return casts
 
-
-def kind_names(answers) -> np.ndarray:  # `(m,)` name of the kind of each answer
-    "Kinds of the answers, as words."
-    kind = np.asarray(answers.kind)
-    if kind.dtype.kind in "iu":
-        return np.asarray(KINDS, dtype=object)[kind]
-    return kind.astype(object)
-
-# %% ../nbs/41_answer_model.ipynb #b1f15cc7
+# %% ../nbs/41_answer_model.ipynb #d288fa2e
 #| code-fold: true
 #| code-summary: "intervals, one_voice, groupings, held-out answers"
 def accuracy_interval(
@@ -701,7 +696,7 @@ def accuracy_interval(
     doubt: np.ndarray,  # sum of chance × (1 − chance)
     level: float = 0.9,
 ) -> tuple:  # accuracy, low, high
-    "A Beta with the mean of the chances and the variance of few answers and unknown truths."
+    "A Beta with the mean of the chances; few answers and unknown truths widen it."
     mean = (right + 1.0) / (n + 1.5)
     variance = mean * (1 - mean) / (n + 2.5) + doubt / (n + 1.5) ** 2
     strength = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
@@ -778,7 +773,7 @@ def choose_grouping(
     answers,  # `Answers`
     features: np.ndarray,  # `(n_questions, f)` or None
     seed: int,  # of the folds
-    gain: float = 10.0,  # nats by which a grouping must beat the one before
+    gain: float = 5.0,  # nats by which a grouping must beat the one before
 ) -> tuple:  # group of each annotator, name → held-out log-likelihood, name chosen
     "Try the groups as given, everybody alone, all in one, then merge groups while it pays."
     E = len(answers.group_of)
@@ -847,15 +842,41 @@ def _keep(block, mask):
         block.levels, block.weight * mask[q],
     )  # fmt: skip
 
-# %% ../nbs/41_answer_model.ipynb #696cf781
+# %% ../nbs/41_answer_model.ipynb #a71d8c41
 #| code-fold: true
 #| code-summary: "AnswerClustering: the whole class"
-class AnswerClustering(ClusterMixin, BaseEstimator):
-    """Answers of many people and models, weighed as in eq. (1) to (5): who is right, how surely.
+class AnswerClustering(ConstrainedClusterer):
+    """Answers of many people and models, weighed by eq. (1) to (5) and (10).
 
     Helpers are in groups that may err together. A group sees a question rightly or goes by
     its looks, forms one opinion, and its members repeat it with noise of their own.
+
+    >>> A = Answers(list("abc") * 3, list("xyz") * 3, ["same", "same", "different"] * 3,
+    ...             annotator=[0] * 3 + [1] * 3 + [2] * 3)
+    >>> m = AnswerClustering().fit(None, answers=A)
+    >>> bool(m.pair_proba("a", "x") > 0.5 > m.pair_proba("c", "z"))
+    True
     """
+
+    side_information = ("pairs", "triplets", "answers")
+    _parameter_constraints = {
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
+        "grouping": [StrOptions({"auto", "given", "alone", "one", "cv"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "level": [Interval(Real, 0, 1, closed="neither")],
+        "priors": [tuple, None],
+        "item_params": [dict, None],
+        "random_state": ["random_state"],
+    }
+    __metadata_request__fit = {
+        "answers": True,
+        "question_features": True,
+        "constraints": True,
+        "triplets": True,
+        "sample_id": True,
+    }
 
     chosen_: dict  # grouping, and the held-out log-likelihood of those compared
     question_proba_: np.ndarray  # `(n_questions, 4)` chance of every truth, NaN where none
@@ -892,26 +913,21 @@ class AnswerClustering(ClusterMixin, BaseEstimator):
     def fit(
         self,
         X=None,  # features of items, or None
-        y=None,  # ignored
+        y=None,  # answers may stand here; anything else is ignored
         *,
         answers=None,  # `Answers`, or a data frame that `Answers.from_frame` takes
         question_features=None,  # `(n_questions, f)` in the order of `answers.questions`
+        constraints=None,  # `Constraints`: answers to pairs in the older form
+        triplets=None,  # `Triplets`: answers to triples in the older form
         sample_id=None,  # ids of the rows of `X`
     ):  # the fitted object
         "Weigh the answers; with `X`, cluster the items too."
-        if answers is None and y is not None and hasattr(y, "n_answers"):
-            answers = y
+        answers = self._all_answers(answers, constraints, triplets)
         if X is not None:
-            # The one place where features of items come in: csc_nb.answer_items.
-            from csc_nb.answer_items import fit_items
-
-            return fit_items(
-                self, X, answers=answers, sample_id=sample_id,
-                question_features=question_features,
-            )  # fmt: skip
+            return self._fit_items(X, answers, sample_id)
         answers = self._check_answers(answers)
         F = self._check_features(question_features, answers)
-        rng = np.random.default_rng(self.random_state)
+        rng = _generator(self.random_state)
         group_of, self.chosen_ = self._choose_grouping(answers, F, rng)
         self.answers_ = answers
         self.group_of_ = group_of
@@ -931,9 +947,7 @@ class AnswerClustering(ClusterMixin, BaseEstimator):
             self.log_likelihood_ += float(fit.history[-1])
             self.log_likelihood_history_ = fit.history
             self.n_iter_ = len(fit.history)
-        self.suspicion_ = np.nan_to_num(1 - self.answer_proba_)
-        order = np.argsort(-self.suspicion_, kind="stable")
-        self.suspects_ = order[self.suspicion_[order] > 0.5]
+        self._find_suspects()
         return self
 
     def pair_proba(
@@ -943,8 +957,10 @@ class AnswerClustering(ClusterMixin, BaseEstimator):
     ):  # chance of "same", a number or an array
         "Chance that two items belong together; without `X`, of asked pairs only."
         check_is_fitted(self)
-        if hasattr(self, "item_fit_"):
-            return self.item_fit_.pair_proba(a, b)
+        if hasattr(self, "items_"):
+            first, second = self._item_rows(a), self._item_rows(b)
+            p = self.items_.pair_proba(first, second)
+            return float(p) if np.ndim(p) == 0 else p
         one = np.ndim(a) == 0 and np.ndim(b) == 0
         first, second = np.broadcast_arrays(np.atleast_1d(a), np.atleast_1d(b))
         known, chance = self._asked_pairs()
@@ -953,8 +969,8 @@ class AnswerClustering(ClusterMixin, BaseEstimator):
         missing = [pair for pair, place in zip(asked, found) if place is None]
         if missing:
             raise ValueError(
-                f"{len(missing)} pairs were never asked: the first is {missing[0]}. Without "
-                "features of items only asked pairs have a chance; give fit an X for others."
+                f"{len(missing)} pairs were never asked: the first is {missing[0]}. Only asked "
+                "pairs have a chance without features of items; give fit an X for others."
             )
         return float(chance[found[0]]) if one else chance[np.array(found, dtype=int)]
 
@@ -963,6 +979,9 @@ class AnswerClustering(ClusterMixin, BaseEstimator):
         "A table: annotator, group, n_answers, accuracy with an interval, sensitivity, …"
         import pandas as pd
 
+        check_is_fitted(self)
+        if hasattr(self, "items_"):
+            return self._item_annotators()
         A, who, E = self.answers_, self.answers_.annotator, len(self.answers_.annotators)
         sure = ~np.isnan(self.answer_proba_)
         p = np.where(sure, self.answer_proba_, 0.0)
@@ -992,6 +1011,10 @@ class AnswerClustering(ClusterMixin, BaseEstimator):
         "A table of groups: what is assumed and what was learned about shared errors."
         import pandas as pd
 
+        check_is_fitted(self)
+        if hasattr(self, "items_"):
+            found = self.items_.misled.items()
+            return pd.DataFrame([dict(group=g, misled=v) for g, v in found])
         rows = []
         for kind, (cast, setup, fit, _) in self.fits_.items():
             together = self._together(setup)
@@ -1018,12 +1041,88 @@ class AnswerClustering(ClusterMixin, BaseEstimator):
                 )
         return pd.DataFrame(rows)
 
+    def _fit_items(self, X, answers, sample_id):
+        "The one place where features of items come in: `csc_nb.answer_items`."
+        from csc_nb.answer_items import fit_items
+
+        index = X.index if hasattr(X, "iloc") else None
+        self.row_id_ = sample_id if sample_id is not None else index
+        X = self._validate_X(X, accept_sparse="csr")
+        n = X.shape[0]
+        given = (np.zeros((0, 3), int), *(np.zeros(0, int) for _ in range(3)))
+        group_of, weight = np.zeros(0, int), np.zeros(0)
+        if answers is not None:
+            rows, keep = answers.locate(n, sample_id, index, unknown="drop")
+            if len(keep) < answers.n_answers:
+                lost = answers.n_answers - len(keep)
+                warnings.warn(
+                    f"{lost} of {answers.n_answers} answers name items that are not in X; "
+                    "they are left out.",
+                    UserWarning,
+                    stacklevel=3,
+                )
+            part = (answers.kind, answers.response, answers.annotator)
+            given = (rows.T, *(v[keep] for v in part))
+            group_of, weight = answers.group_of, answers.weight[keep]
+        self.answers_ = answers
+        self.items_ = fit_items(
+            X, *given, group_of, weight, n_clusters=self.n_clusters,
+            random_state=self.random_state, **(self.item_params or {}),
+        )  # fmt: skip
+        self.labels_ = self.items_.labels
+        self.n_clusters_ = self.items_.n_clusters
+        self.chosen_ = self.items_.chosen
+        self.answer_proba_ = np.full(0 if answers is None else answers.n_answers, np.nan)
+        if answers is not None:
+            self.answer_proba_[keep] = self.items_.answer_proba
+        self._find_suspects()
+        return self
+
+    def _item_annotators(self):
+        "The table of annotators after a fit with features of items."
+        import pandas as pd
+
+        A = self.answers_
+        if A is None:
+            return pd.DataFrame()
+        names = dict(annotator=list(A.annotators), group=[A.groups[g] for g in A.group_of])
+        return pd.DataFrame({**names, **self.items_.annotators})
+
+    def _item_rows(self, ids):
+        "Rows of X of some ids."
+        if self.row_id_ is None:
+            return np.asarray(ids)
+        place = {i: k for k, i in enumerate(np.asarray(self.row_id_).tolist())}
+        unknown = [i for i in np.ravel(ids).tolist() if i not in place]
+        if unknown:
+            raise ValueError(
+                f"{len(unknown)} ids are not in X: the first is {unknown[0]!r}."
+            )
+        return np.vectorize(place.get, otypes=[int])(ids)
+
+    def _all_answers(self, answers, constraints, triplets):
+        "One table of all that was given; None when nothing was."
+        if answers is not None and not isinstance(answers, Answers):
+            answers = Answers.from_frame(answers)
+        tables = [] if answers is None else [answers]
+        if constraints is not None:
+            tables.append(Answers.from_constraints(as_constraints(constraints)))
+        if triplets is not None:
+            tables.append(Answers.from_triplets(triplets))
+        return tables[0].merge(*tables[1:]) if len(tables) > 1 else next(iter(tables), None)
+
+    def _find_suspects(self):
+        "Suspicion of every answer, and the rows above one half."
+        self.suspicion_ = np.nan_to_num(1 - self.answer_proba_)
+        order = np.argsort(-self.suspicion_, kind="stable")
+        self.suspects_ = order[self.suspicion_[order] > 0.5]
+
     def _check_answers(self, answers):
         "An `Answers` table with something in it."
         if answers is None:
-            raise ValueError("fit needs answers=: an Answers table, or a data frame.")
-        if not hasattr(answers, "n_answers"):
-            answers = Answers.from_frame(answers)
+            raise ValueError(
+                "fit needs answers=: an Answers table or a data frame; or features X of items."
+            )
         if answers.n_answers == 0:
             raise ValueError(
                 "The table of answers is empty: there is nothing to learn from."
@@ -1038,8 +1137,8 @@ class AnswerClustering(ClusterMixin, BaseEstimator):
         F = F[:, None] if F.ndim == 1 else F
         if F.ndim != 2 or len(F) != answers.n_questions:
             raise ValueError(
-                f"question_features has shape {F.shape}, but there are "
-                f"{answers.n_questions} questions: one row for each row of answers.questions."
+                f"question_features has shape {F.shape}, but there are {answers.n_questions} "
+                "questions: give one row for each row of answers.questions."
             )
         bad = ~np.isfinite(F).all(1)
         if bad.any():
@@ -1143,8 +1242,15 @@ class AnswerClustering(ClusterMixin, BaseEstimator):
             cast, _, fit, _ = self.fits_["pair"]
             plain = np.flatnonzero(cast.block.levels == 0)
             R = fit.state.report[plain, :, :2]
-            R = R / R.sum(2, keepdims=True)
+            R = R / np.maximum(R.sum(2, keepdims=True), 1e-12)
             told = fit.state.opinion[cast.block.group_of[plain]] @ R
             who = cast.channel_annotator[plain]
             sensitivity[who], specificity[who] = told[:, 1, 1], told[:, 0, 0]
         return sensitivity, specificity
+
+
+def _generator(random_state):
+    "A generator from a seed, a generator, or scikit-learn's RandomState."
+    if isinstance(random_state, np.random.RandomState):
+        random_state = random_state.randint(2**31 - 1)
+    return np.random.default_rng(random_state)
