@@ -5,18 +5,19 @@
 # %% auto #0
 __all__ = ['Priors', 'Block', 'make_block', 'State', 'Counts', 'e_step', 'looks_step', 'ordered_table', 'report_prior',
            'report_tables', 'lean_step', 'opinion_prior', 'Setup', 'make_setup', 'em_init', 'em_step', 'Fit', 'run_em',
-           'Cast', 'cast_answers', 'accuracy_interval', 'one_voice', 'group_agreement', 'choose_grouping',
-           'heldout_loglik', 'AnswerClustering']
+           'Cast', 'cast_answers', 'accuracy_interval', 'one_voice', 'group_distance', 'merged_groups',
+           'choose_grouping', 'heldout_loglik', 'AnswerClustering']
 
-# %% ../nbs/41_answer_model.ipynb #1a5b2de5
+# %% ../nbs/41_answer_model.ipynb #a91b61c5
 import warnings
 from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.optimize import isotonic_regression
-from scipy.sparse import csr_array
+from scipy.spatial.distance import squareform
 from scipy.special import softmax
 from scipy.stats import beta as beta_distribution
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -687,7 +688,7 @@ def cast_answers(
         )  # fmt: skip
     return casts
 
-# %% ../nbs/41_answer_model.ipynb #d288fa2e
+# %% ../nbs/41_answer_model.ipynb #dcba7319
 #| code-fold: true
 #| code-summary: "intervals, one_voice, groupings, held-out answers"
 def accuracy_interval(
@@ -738,25 +739,20 @@ def _how_known(meet, prior, n_groups):
     return f"learned from {n_groups} groups, prior {assumed}"
 
 
-def group_agreement(
+def group_distance(
     answers,  # `Answers`
     group_of: np.ndarray,  # group of each annotator
     least: int = 30,  # questions that two groups must share
-) -> list:  # (kappa, group, group), most alike first
-    "Cohen's kappa of the votes of every two groups that share enough questions."
-    who, said = np.asarray(answers.annotator), np.asarray(answers.response)
-    sure = said >= 0
+) -> np.ndarray:  # `(G, G)` 1 − Cohen's kappa of their votes; 1 where they rarely meet
+    "How unlike the votes of every two groups are, chance agreement taken off."
+    who, said, sure = answers.annotator, answers.response, answers.response >= 0
     G = int(group_of.max(initial=-1)) + 1
     values = np.unique(said[sure])
-    shape = (G, answers.n_questions)
-    votes = []
-    for v in values:
-        at = sure & (said == v)
-        ones = np.ones(at.sum())
-        votes.append(csr_array((ones, (group_of[who[at]], answers.question[at])), shape))
-    top = np.argmax([v.toarray() for v in votes], axis=0)
-    spoke = sum(votes[1:], votes[0]).toarray() > 0
-    found = []
+    votes = np.zeros((len(values), G, answers.n_questions), dtype=np.float32)
+    column = np.searchsorted(values, said[sure])
+    np.add.at(votes, (column, group_of[who[sure]], answers.question[sure]), 1)
+    top, spoke = votes.argmax(0), votes.sum(0) > 0
+    D = np.ones((G, G)) - np.eye(G)
     for g in range(G):
         for h in range(g):
             both = spoke[g] & spoke[h]
@@ -764,8 +760,28 @@ def group_agreement(
                 x, y = top[g, both], top[h, both]
                 by_luck = sum((x == k).mean() * (y == k).mean() for k in range(len(values)))
                 kappa = ((x == y).mean() - by_luck) / max(1 - by_luck, 1e-9)
-                found.append((float(kappa), h, g))
-    return sorted(found, reverse=True)
+                D[g, h] = D[h, g] = min(1.0, 1 - kappa)
+    return D
+
+
+def merged_groups(
+    answers,  # `Answers`
+    most: int = 100,  # groups that are compared with each other
+) -> dict:  # name → group of each annotator
+    "Groups joined step by step, those first that agree most; never all into one."
+    given = np.asarray(answers.group_of, dtype=np.int64)
+    G = int(given.max(initial=-1)) + 1
+    if G < 3 or G > most:
+        return {}
+    D = group_distance(answers, given)
+    tree = linkage(squareform(D, checks=False), method="average")
+    sizes = range(G - 1, 1, -1) if G <= 12 else [k for k in (2, 3, 4, 6, 8, 12) if k < G]
+    found = {}
+    for k in sizes:
+        label = fcluster(tree, k, criterion="maxclust")
+        merged = np.unique(label[given], return_inverse=True)[1]
+        found[f"{merged.max() + 1} groups"] = merged
+    return found
 
 
 def choose_grouping(
@@ -773,35 +789,20 @@ def choose_grouping(
     answers,  # `Answers`
     features: np.ndarray,  # `(n_questions, f)` or None
     seed: int,  # of the folds
-    gain: float = 5.0,  # nats by which a grouping must beat the one before
+    gain: float = 5.0,  # nats by which a grouping must beat the given one
 ) -> tuple:  # group of each annotator, name → held-out log-likelihood, name chosen
-    "Try the groups as given, everybody alone, all in one, then merge groups while it pays."
+    "As given, everybody alone, all in one, or joined: what foresees held-out answers best."
     E = len(answers.group_of)
     tried = dict(
         given=np.asarray(answers.group_of, dtype=np.int64),
         alone=np.arange(E),
         one=np.zeros(E, dtype=np.int64),
+        **merged_groups(answers),
     )
     score = {k: heldout_loglik(model, answers, features, g, seed) for k, g in tried.items()}
-    best = "given"
-    for name in ("alone", "one"):
-        if score[name] > score[best] + gain:
-            best = name
-    for _ in range(8):
-        now = tried[best]
-        if now.max() == 0 or now.max() >= 300:
-            break
-        round_best = best
-        for _, g, h in group_agreement(answers, now)[:3]:
-            merged = np.unique(np.where(now == h, g, now), return_inverse=True)[1]
-            name = f"{best} + {g}={h}"
-            tried[name] = merged
-            score[name] = heldout_loglik(model, answers, features, merged, seed)
-            if score[name] > score[round_best] + gain:
-                round_best = name
-        if round_best == best:
-            break
-        best = round_best
+    best = max(score, key=score.get)
+    if score[best] < score["given"] + gain:
+        best = "given"
     return tried[best], score, best
 
 
@@ -842,7 +843,7 @@ def _keep(block, mask):
         block.levels, block.weight * mask[q],
     )  # fmt: skip
 
-# %% ../nbs/41_answer_model.ipynb #a71d8c41
+# %% ../nbs/41_answer_model.ipynb #f985288a
 #| code-fold: true
 #| code-summary: "AnswerClustering: the whole class"
 class AnswerClustering(ConstrainedClusterer):
@@ -969,8 +970,8 @@ class AnswerClustering(ConstrainedClusterer):
         missing = [pair for pair, place in zip(asked, found) if place is None]
         if missing:
             raise ValueError(
-                f"{len(missing)} pairs were never asked: the first is {missing[0]}. Only asked "
-                "pairs have a chance without features of items; give fit an X for others."
+                f"{len(missing)} pairs were never asked: the first is {missing[0]}. "
+                "Without features of items only asked pairs have a chance."
             )
         return float(chance[found[0]]) if one else chance[np.array(found, dtype=int)]
 
@@ -1121,7 +1122,7 @@ class AnswerClustering(ConstrainedClusterer):
         "An `Answers` table with something in it."
         if answers is None:
             raise ValueError(
-                "fit needs answers=: an Answers table or a data frame; or features X of items."
+                "fit needs answers= (an Answers table, or a data frame), or features X."
             )
         if answers.n_answers == 0:
             raise ValueError(
@@ -1137,8 +1138,8 @@ class AnswerClustering(ConstrainedClusterer):
         F = F[:, None] if F.ndim == 1 else F
         if F.ndim != 2 or len(F) != answers.n_questions:
             raise ValueError(
-                f"question_features has shape {F.shape}, but there are {answers.n_questions} "
-                "questions: give one row for each row of answers.questions."
+                f"question_features has shape {F.shape}: give one row for each of the "
+                f"{answers.n_questions} rows of answers.questions."
             )
         bad = ~np.isfinite(F).all(1)
         if bad.any():

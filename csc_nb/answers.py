@@ -7,7 +7,8 @@ __all__ = ['CREWS', 'answers_folder', 'have_answers', 'cut_off', 'read_answers',
            'reliability', 'plot_reliability', 'majority_chance', 'dawid_skene_looks', 'group_votes', 'rivals',
            'answer_facts', 'Crew', 'realistic_answers']
 
-# %% ../nbs/40_real_answers.ipynb #cda6179a
+# %% ../nbs/40_real_answers.ipynb #a694ddb4
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,7 +39,7 @@ def have_answers() -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
 
-# %% ../nbs/40_real_answers.ipynb #30d5b4a2
+# %% ../nbs/40_real_answers.ipynb #d9a286ac
 #| code-fold: true
 #| code-summary: "readers: one data frame for each set"
 _FILES = {
@@ -60,8 +61,10 @@ def cut_off(
     raw,  # replies as they came
 ) -> np.ndarray:  # True where a reply begins with neither yes nor no
     "Replies that cannot be read as yes or no."
-    words = [str(r).strip().lower() for r in raw]
-    return np.array([not w.startswith(("yes", "no")) for w in words], dtype=bool)
+    first = [
+        re.match(r"\W*(yes|no)\b", r, re.I) if isinstance(r, str) else None for r in raw
+    ]
+    return np.array([found is None for found in first], dtype=bool)
 
 
 def read_answers(
@@ -81,7 +84,9 @@ def read_answers(
     d = _read(_FILES[name])
     if name == "eggs":
         d = d.rename(columns={"head": "a", "left": "b", "right": "c"})
-        d["answer"] = np.where(d.answer == d.b, "left", "right")
+        chosen = d.answer
+        d["b"], d["c"] = np.minimum(d.b, d.c), np.maximum(d.b, d.c)
+        d["answer"] = np.where(chosen == d.b, "left", "right")
         d["seconds"] = d.milliseconds / 1000
         return d.assign(kind="comparison", group="people")
     if name == "word_uses":
