@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['register', 'methods', 'bad_columns', 'explain_bad_columns', 'renamed', 'parameter_comments', 'parameter_sentence',
-           'ConstrainedClusterer', 'broken_answers', 'cannot_clique', 'warn_cannot_clique']
+           'frame_index', 'ConstrainedClusterer', 'broken_answers', 'cannot_clique', 'warn_cannot_clique']
 
 # %% ../nbs/01a_estimators.ipynb #14602da6
 import functools
@@ -159,6 +159,11 @@ def parameter_sentence(
 # %% ../nbs/01a_estimators.ipynb #0bd405eb
 #| code-fold: true
 #| code-summary: "ConstrainedClusterer"
+def frame_index(X):
+    "The index of a pandas data frame, None for anything else."
+    return X.index if hasattr(X, "iloc") and hasattr(X, "index") else None
+
+
 def _checked_fit(fit):
     "`fit` that checks parameters first and never ignores side information given as `y`."
 
@@ -250,7 +255,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
 
     def _validate_fit(self, X, constraints=None, sample_id=None, **kwargs):
         "Float array and answers in row numbers of `X`."
-        index = X.index if sample_id is None and hasattr(X, "iloc") else None
+        index = frame_index(X)
         X = self._validate_X(X, **kwargs)
         return X, as_constraints(
             constraints, n_samples=len(X), sample_id=sample_id, index=index

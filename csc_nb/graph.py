@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['edge_ends', 'UnionFind', 'connected', 'ml_components', 'component_cannot', 'Closure', 'closure', 'implied',
-           'iter_closure', 'closure_pairs', 'csr_adjacency', 'shortest_chain', 'Contradictions', 'contradictions',
-           'explain_chain', 'blocks', 'bridges', 'greedy_colouring', 'colour_classes', 'Links', 'make_links',
-           'PairTally', 'tally_pairs']
+           'iter_closure', 'closure_pairs', 'csr_adjacency', 'shortest_chain', 'shortest_chains', 'Contradictions',
+           'contradictions', 'explain_chain', 'blocks', 'bridges', 'greedy_colouring', 'colour_classes',
+           'distinct_numbers', 'unrank_pairs', 'pairs_inside', 'pairs_across', 'Links', 'make_links', 'PairTally',
+           'tally_pairs']
 
 # %% ../nbs/02_graph.ipynb #4204c8a4
 from typing import NamedTuple
@@ -14,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numba import njit
+from scipy.sparse.csgraph import connected_components
 
 # %% ../nbs/02_graph.ipynb #a06de6f8
 def edge_ends(
@@ -146,10 +148,12 @@ def connected(
     a,  # first ends, or `(m, 2)` edges
     b=None,  # second ends
 ) -> np.ndarray:  # `(n,)` component of every node, 0..C-1 in order of first appearance
-    "Connected components by union-find."
-    parent = np.arange(n)
-    _union_all(parent, np.ones(n, np.int64), *edge_ends(n, a, b))
-    return _labels(parent)
+    "Connected components, all edges at once (SciPy)."
+    a, b = edge_ends(n, a, b)
+    if n == 0:
+        return np.empty(0, np.int64)
+    graph = sp.coo_array((np.ones(len(a), np.int32), (a, b)), (n, n))
+    return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
 def ml_components(
@@ -324,6 +328,16 @@ def shortest_chain(
     indptr, nbr, _ = csr_adjacency(n, must)
     return _bfs_chain(indptr, nbr, i, j).tolist()
 
+
+def shortest_chains(
+    n: int,  # number of points
+    must,  # `(m, 2)` must-links
+    ends,  # `(k, 2)` first and last point of each chain
+) -> list:  # of lists of points
+    "A shortest chain for each of several pairs of ends; the neighbours are indexed once."
+    indptr, nbr, _ = csr_adjacency(n, must)
+    return [_bfs_chain(indptr, nbr, int(i), int(j)).tolist() for i, j in ends]
+
 # %% ../nbs/02_graph.ipynb #48eb03fb
 class Contradictions(NamedTuple):
     "Cannot-links inside a must-link component, with evidence."
@@ -471,6 +485,49 @@ def colour_classes(
     "Nodes of each colour, in increasing order."
     order = np.argsort(colour, kind="stable")
     return np.split(order, np.cumsum(np.bincount(colour))[:-1]) if len(colour) else []
+
+# %% ../nbs/02_graph.ipynb #cc79a642
+def distinct_numbers(
+    total: int,  # numbers lie below this
+    m: int,  # how many
+    rng,  # numpy Generator
+) -> np.ndarray:
+    "`m` different whole numbers below `total`, in random order, with O(m) memory."
+    if 2 * m >= total:
+        return rng.permutation(total)[:m]
+    found = np.empty(0, np.int64)
+    while found.size < m:
+        more = np.r_[found, rng.integers(total, size=m - found.size + 16)]
+        more.sort()
+        found = more[np.r_[True, more[1:] != more[:-1]]]
+    return rng.permutation(found)[:m]
+
+
+def unrank_pairs(
+    t: np.ndarray,  # numbers of pairs
+) -> tuple:  # i and j
+    "The pair i < j with t = j(j-1)/2 + i."
+    j = ((1 + np.sqrt(1 + 8 * t.astype(float))) / 2).astype(np.int64)
+    j -= j * (j - 1) // 2 > t
+    j += j * (j + 1) // 2 <= t
+    return t - j * (j - 1) // 2, j
+
+
+def pairs_inside(start, size, t):
+    "Pair number `t` among the pairs inside a cluster; positions in cluster order."
+    ends = np.cumsum(size * (size - 1) // 2)
+    k = np.searchsorted(ends, t, side="right")
+    i, j = unrank_pairs(t - (ends[k] - size[k] * (size[k] - 1) // 2))
+    return start[k] + i, start[k] + j
+
+
+def pairs_across(start, size, t):
+    "Pair number `t` among the pairs of different clusters."
+    after = start[-1] + size[-1] - (start + size)
+    ends = np.cumsum(size * after)
+    k = np.searchsorted(ends, t, side="right")
+    i, j = np.divmod(t - (ends[k] - size[k] * after[k]), np.maximum(after[k], 1))
+    return start[k] + i, start[k] + size[k] + j
 
 # %% ../nbs/02_graph.ipynb #9de2df06
 class Links(NamedTuple):

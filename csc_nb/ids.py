@@ -5,12 +5,12 @@
 # %% auto #0
 __all__ = ['counted', 'id_array', 'unique_ids', 'look_up', 'unknown_ids', 'match_rows']
 
-# %% ../nbs/01c_ids.ipynb #bf3a7346
+# %% ../nbs/01c_ids.ipynb #583b9660
 import numpy as np
 
 from .vocabulary import close_words
 
-# %% ../nbs/01c_ids.ipynb #21961331
+# %% ../nbs/01c_ids.ipynb #2115a6c1
 def counted(
     n: int,  # how many
     what: str,  # of what, in the singular
@@ -91,7 +91,7 @@ def look_up(
     where = {v: i for i, v in enumerate(known.tolist())}
     return np.array([where.get(v, -1) for v in names.tolist()], np.int64)
 
-# %% ../nbs/01c_ids.ipynb #879a21ef
+# %% ../nbs/01c_ids.ipynb #ba34c561
 #| code-fold: true
 #| code-summary: "match_rows: the rows that names mean, or an error that says what is unclear"
 def _is_plain_range(known):
@@ -177,12 +177,11 @@ def _count_rows(items, known, index, n_samples, what):
         return True
     if names.dtype != np.int64 or _is_plain_range(names):
         return True
+    if len(np.unique(names)) < len(names):
+        return True
     as_ids = look_up(items, names)
-    if (
-        (items < len(names)).all()
-        and (items >= 0).all()
-        and not np.array_equal(as_ids, items)
-    ):
+    could_count = (items < len(names)).all() and (items >= 0).all()
+    if could_count and not np.array_equal(as_ids, items):
         raise _both_readings(items, names, len(names), what)
     return np.array_equal(as_ids, items)
 

@@ -4,31 +4,40 @@
 
 # %% ../nbs/30_labelling.ipynb #938248a7
 from __future__ import annotations
-import csv, io, json, math, os, re, time, warnings
+import csv, io, json, math, os, re, time
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 import numpy as np
 from .constraints import Constraints, Triplets
 from .graph import closure, contradictions, explain_chain, implied
 from csc_nb.oracles import (
+    SAVE,
     ActiveLearner,
     Journal,
+    LearnerState,
+    LogInUse,
     Pair,
+    Runner,
+    Said,
     Triple,
     _plain,
-    _translate,
     read_journal,
     standing_answers,
 )
 
 # %% auto #0
-__all__ = ['IMAGE_ENDS', 'column_kind', 'open_image', 'feature_matrix', 'Items', 'FixedQuestions', 'random_questions',
-           'pair_facts', 'links_of', 'Turn', 'Said', 'Conflict', 'open_journal', 'Status', 'Advice', 'neighbour_share',
-           'safe_cell', 'csv_text', 'Session', 'warm_up', 'AskPairs', 'AskTriplets', 'answers_of', 'Annotators',
-           'merge_annotators']
+__all__ = ['IMAGE_ENDS', 'KINDS', 'column_kind', 'open_image', 'feature_matrix', 'Items', 'ListState', 'FixedQuestions',
+           'nearest_groups', 'random_questions', 'pair_facts', 'links_of', 'fit_answers', 'Turn', 'Conflict', 'Status',
+           'Advice', 'open_journal', 'n_contradictions', 'distance_rank', 'opposite', 'likely_culprits',
+           'with_n_clusters', 'broken_facts', 'rough_edges', 'move_named_rows', 'seeded_groups', 'fewest_groups',
+           'settle', 'neighbour_share', 'row_confidence', 'by_size', 'safe_cell', 'csv_text', 'Session', 'AskPairs',
+           'AskTriplets', 'warm_up', 'answers_of', 'Annotators', 'merge_annotators']
 
 # %% ../nbs/30_labelling.ipynb #9c900567
+#| code-fold: true
+#| code-summary: "cells: missing, number, series"
 IMAGE_ENDS = (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".tif", ".tiff")
 
 
@@ -102,6 +111,8 @@ def column_kind(
     )
 
 # %% ../nbs/30_labelling.ipynb #2b0b3877
+#| code-fold: true
+#| code-summary: "blocks of numbers from texts and series"
 def _block(A, weight=4.0, d=20):
     "Principal components of `A`, with total variance `weight`."
     from sklearn.decomposition import PCA
@@ -145,6 +156,8 @@ def _series_block(values, m=64):
     return _block(A)
 
 # %% ../nbs/30_labelling.ipynb #82bb5da5
+#| code-fold: true
+#| code-summary: "images"
 def open_image(
     v,  # bytes, array, PIL image, or path
     folder=".",  # where relative paths start
@@ -194,6 +207,8 @@ def _image_block(values, folder):
     return _block(A)
 
 # %% ../nbs/30_labelling.ipynb #ebf6912c
+#| code-fold: true
+#| code-summary: "the matrix"
 def _number_block(values):
     x = np.array([np.nan if _missing(v) else _number(v) for v in values], float)
     x[~np.isfinite(x)] = np.nan
@@ -230,6 +245,8 @@ def feature_matrix(
     return np.round(np.hstack(parts), 4) + 0.0
 
 # %% ../nbs/30_labelling.ipynb #7487cd98
+#| code-fold: true
+#| code-summary: "tables of any make, ids"
 def _columns(data):
     "A table as name → list of cells."
     if hasattr(data, "columns") and hasattr(data, "__getitem__"):
@@ -282,15 +299,28 @@ def _find_ids(data, cols, id):
     return ids
 
 # %% ../nbs/30_labelling.ipynb #d2306039
+#| code-fold: true
+#| code-summary: "Items: ids, cells to show, numbers to cluster by, columns that differ"
+KINDS = ("number", "category", "text", "image", "series", "label")
+
+
 class Items:
     "Rows to be compared: ids, cells to show, numbers to cluster by."
+
+    n: int  # rows
+    ids: list  # id of each row
+    columns: dict  # name → cells
+    kinds: dict  # name → kind of its cells
+    show: list  # names of the columns shown
+    used: list  # names of the columns the learner sees; empty: a matrix was given
+    X: np.ndarray  # `(n, d)` numbers for the learner
 
     def __init__(
         self,
         data,  # data frame, dictionary of columns or list of records
         id=None,  # column with ids
-        show=None,  # columns to show, or {column: kind}, or a function of a row (a dict); None: all but the id
-        features=None,  # (n, d) numbers for the learner, or names of columns; None: the columns shown
+        show=None,  # columns to show, {column: kind}, or a function of a row; None: all
+        features=None,  # (n, d) numbers, or names of columns; None: the columns shown
         folder=".",  # where paths of images start
     ):
         self.columns, self.id_name, self.folder = _columns(data), id, Path(folder)
@@ -298,141 +328,162 @@ class Items:
         self.n, self.draw = len(self.ids), show if callable(show) else None
         if self.n < 2:
             raise ValueError(f"There is nothing to compare: the table has {self.n} rows.")
-        names = (
-            [c for c in self.columns if c != id]
-            if show is None or callable(show)
-            else [show]
-            if isinstance(show, str)
-            else list(show)
-        )
-        self._known(names, "show")
-        self.kinds = {c: column_kind(self.columns[c]) for c in self.columns}
+        if show is None or callable(show):
+            self.show = [c for c in self.columns if c != id]
+        else:
+            self.show = [show] if isinstance(show, str) else list(show)
+        self._known(self.show, "show")
+        self.kinds = {c: column_kind(v) for c, v in self.columns.items()}
         if isinstance(show, dict):
             self._set_kinds(show)
-        self.show = names
         self.X, self._spread = self._features(features), {}
 
     def row(self, i):
         "Row `i` as a dictionary."
         return {c: v[i] for c, v in self.columns.items()}
 
+    def roles(self) -> dict:  # column → "id", "used", "shown" or "ignored"
+        "What becomes of each column."
+        out = {}
+        for c in self.columns:
+            if c == self.id_name:
+                out[c] = "id"
+            elif c in self.used and self.kinds[c] != "label":
+                out[c] = "used"
+            else:
+                out[c] = "shown" if c in self.show else "ignored"
+        return out
+
+    def differing(
+        self,
+        rows,  # row numbers
+        sd=0.5,  # numbers count as different when this many standard deviations apart
+    ) -> list:  # of columns shown
+        "Columns shown in which these rows differ."
+        return [c for c in self.show if self._differs(c, rows, sd)]
+
+    def _differs(self, c, rows, sd):
+        cells = [self.columns[c][i] for i in rows]
+        if len({_same_key(v) for v in cells}) < 2:
+            return False
+        if self.kinds[c] != "number":
+            return True
+        if c not in self._spread:
+            every = [np.nan if _missing(v) else _number(v) for v in self.columns[c]]
+            self._spread[c] = np.nanstd(every)
+        there = [_number(v) for v in cells if not _missing(v)]
+        return len(there) < len(rows) or max(there) - min(there) > sd * self._spread[c]
+
     def __repr__(self):
-        return f"Items: {self.n} rows; " + ", ".join(
-            f"{c} ({self.kinds[c]})" for c in self.show
-        )
+        shown = ", ".join(f"{c} ({self.kinds[c]})" for c in self.show)
+        return f"Items: {self.n} rows; {shown}"
 
     def _known(self, names, what):
         bad = [c for c in names if c not in self.columns]
         if bad:
-            raise ValueError(
-                f"No column {bad[0]!r} for {what}=. The table has: {', '.join(list(self.columns)[:12])}."
-            )
+            there = ", ".join(list(self.columns)[:12])
+            raise ValueError(f"No column {bad[0]!r} for {what}=. The table has: {there}.")
 
     def _set_kinds(self, show):
         for c, k in show.items():
-            if k not in ("number", "category", "text", "image", "series", "label"):
+            if k not in KINDS:
                 raise ValueError(
                     f"show[{c!r}]={k!r}: use number, category, text, image, series or label."
                 )
             self.kinds[c] = k
 
     def _features(self, f):
-        if f is not None and not (
-            isinstance(f, (list, tuple)) and all(isinstance(c, str) for c in f)
-        ):
-            X = np.asarray(f, float)
-            if X.ndim != 2 or len(X) != self.n:
-                raise ValueError(
-                    f"features has shape {X.shape}; one row of numbers for each of the {self.n} rows is needed."
-                )
-            return X
-        names = self.show if f is None else list(f)
-        self._known(names, "features")
-        return feature_matrix({c: self.columns[c] for c in names}, self.kinds, self.folder)
+        names = isinstance(f, (list, tuple)) and all(isinstance(c, str) for c in f)
+        if f is None or names:
+            self.used = self.show if f is None else list(f)
+            self._known(self.used, "features")
+            columns = {c: self.columns[c] for c in self.used}
+            return feature_matrix(columns, self.kinds, self.folder)
+        X = np.asarray(f, float)
+        if X.ndim != 2 or len(X) != self.n:
+            raise ValueError(
+                f"features has shape {X.shape}; one row of numbers for each of the "
+                f"{self.n} rows is needed."
+            )
+        self.used = []
+        return X
 
-# %% ../nbs/30_labelling.ipynb #e7cb3f49
+
 def _same_key(v):
+    "What two equal cells have in common."
     if _missing(v):
         return None
     if isinstance(v, (int, float, np.number)):
         return float(v)
-    return (
-        v.strip()
-        if isinstance(v, str)
-        else v
-        if isinstance(v, bytes)
-        else v.tobytes()
-        if hasattr(v, "tobytes")
-        else str(v)
-    )
-
-
-def _differing(self, rows, sd=0.5):
-    "Columns shown in which these rows differ; numbers by more than `sd` standard deviations."
-
-    def far(c):
-        keys = {_same_key(self.columns[c][i]) for i in rows}
-        if len(keys) < 2 or self.kinds[c] != "number":
-            return len(keys) > 1
-        if c not in self._spread:
-            self._spread[c] = np.nanstd(
-                [np.nan if _missing(v) else _number(v) for v in self.columns[c]]
-            )
-        y = [_number(self.columns[c][i]) for i in rows if not _missing(self.columns[c][i])]
-        return len(y) < len(rows) or max(y) - min(y) > sd * self._spread[c]
-
-    return [c for c in self.show if far(c)]
-
-
-Items.differing = _differing
+    if isinstance(v, str):
+        return v.strip()
+    if isinstance(v, bytes):
+        return v
+    return v.tobytes() if hasattr(v, "tobytes") else str(v)
 
 # %% ../nbs/30_labelling.ipynb #de0783a4
+#| code-fold: true
+#| code-summary: "FixedQuestions: a learner that reads its questions off a list"
+@dataclass(kw_only=True)
+class ListState(LearnerState):
+    "Where we are in the list, and what was said."
+
+    at: int = 0  # questions read so far
+    said: list = field(default_factory=list)  # (question, answer)
+
+    def copy(self):
+        twin = ListState(rng=self.rng, labels=self.labels, at=self.at)
+        twin.said = list(self.said)
+        return twin
+
+
 class FixedQuestions(ActiveLearner):
     "Asks a given list of pairs or triples, in its order."
 
     def __init__(
         self,
         questions=(),  # tuples of 2 or 3 row numbers
-        clusterer=None,  # fitted to the answers; None: groups that answers join, other rows to the nearest
+        clusterer=None,  # fitted to the answers; None: groups that answers join, by nearness
         *,
-        random_state=None,
+        random_state=None,  # seed
     ):
-        self.questions, self.clusterer, self.random_state = (
-            questions,
-            clusterer,
-            random_state,
-        )
+        self.questions, self.clusterer = questions, clusterer
+        self.random_state = random_state
 
-    def _queries(self, X, rng):
-        said = []
-        self._publish(lambda: self._labels_of(X, []))
-        for items in self.questions:
-            q = (Pair if len(items) == 2 else Triple)(*(int(i) for i in items))
+    def _begin(self, X, rng):
+        return ListState(rng=rng)
+
+    def _queries(self, X, state):
+        while state.at < len(self.questions):
+            yield SAVE
+            items = [int(i) for i in self.questions[state.at]]
+            q = (Pair if len(items) == 2 else Triple)(*items)
             answer = yield q
-            said = [*said, (q, answer)]
-            self._publish(lambda now=said: self._labels_of(X, now))
+            state.at += 1
+            state.said = [*state.said, (q, answer)]
+            state.labels = None
 
-    def _labels_of(self, X, said):
-        must, cannot = links_of(said)
+    def _cluster(self, X, state):
         if self.clusterer is not None:
-            return _fit_answers(self.clusterer, X, said, must, cannot)
-        label, named = (
-            closure(len(X), must).label,
-            np.unique(np.concatenate([must, cannot])),
-        )
-        if not len(named):
-            return np.zeros(len(X), np.int64)
-        from sklearn.neighbors import NearestNeighbors
+            return fit_answers(self.clusterer, X, state.said)
+        return nearest_groups(X, *links_of(state.said))
 
-        near = (
-            NearestNeighbors(n_neighbors=1)
-            .fit(X[named])
-            .kneighbors(X, return_distance=False)
-            .ravel()
-        )
-        out = label[named[near]]
-        out[named] = label[named]
-        return np.unique(out, return_inverse=True)[1].ravel()
+
+def nearest_groups(
+    X,  # rows
+    must,  # `(m, 2)` pairs that belong together
+    cannot,  # `(m, 2)` pairs that do not
+) -> np.ndarray:  # cluster of each row
+    "Groups that answers joined; a row nobody was asked about goes to the nearest that was."
+    from sklearn.neighbors import NearestNeighbors
+
+    label, named = closure(len(X), must).label, np.unique(np.concatenate([must, cannot]))
+    if not len(named):
+        return np.zeros(len(X), np.int64)
+    near = NearestNeighbors(n_neighbors=1).fit(X[named])
+    out = label[named[near.kneighbors(X, return_distance=False).ravel()]]
+    out[named] = label[named]
+    return np.unique(out, return_inverse=True)[1].ravel()
 
 
 def random_questions(n, m, size=2, random_state=0):
@@ -445,6 +496,8 @@ def random_questions(n, m, size=2, random_state=0):
     return list(out.values())
 
 # %% ../nbs/30_labelling.ipynb #fa09feeb
+#| code-fold: true
+#| code-summary: "what answers say about pairs; a passive clusterer fitted to answers"
 def pair_facts(
     q,  # `Pair` or `Triple`
     answer,  # in one form
@@ -463,40 +516,32 @@ def pair_facts(
 def links_of(said):
     "Must-links and cannot-links of a list of (question, answer), as two arrays."
     facts = [f for q, a in said for f in pair_facts(q, a)]
-    pick = lambda s: np.array([f[:2] for f in facts if f[2] == s], np.int64).reshape(-1, 2)
-    return pick(1), pick(-1)
+    must = np.array([f[:2] for f in facts if f[2] > 0], np.int64).reshape(-1, 2)
+    cannot = np.array([f[:2] for f in facts if f[2] < 0], np.int64).reshape(-1, 2)
+    return must, cannot
 
 
-def _fit_answers(est, X, said, must, cannot):
+def fit_answers(
+    est,  # a passive clusterer
+    X,  # rows
+    said,  # (question, answer)
+) -> np.ndarray:  # cluster of each row
     "Labels of a passive clusterer for these answers."
     import inspect
     from sklearn.base import clone
 
-    takes = inspect.signature(est.fit).parameters
-    tri = (
-        [(q.items, a) for q, a in said if q.kind == "triple" and a != "unsure"]
-        if "triplets" in takes
-        else []
-    )
-    if tri:
-        must, cannot = links_of([(q, a) for q, a in said if q.kind == "pair"])
-    c = (
-        Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X))
-        if len(must) + len(cannot)
-        else None
-    )
-    more = (
-        dict(
-            triplets=Triplets(
-                *np.array([i for i, _ in tri]).T, [a for _, a in tri], n_samples=len(X)
-            )
-        )
-        if tri
-        else {}
-    )
-    return (
-        clone(est).fit(X, **({"constraints": c} if c is not None else {}), **more).labels_
-    )
+    given, triples = {}, []
+    if "triplets" in inspect.signature(est.fit).parameters:
+        triples = [(q, a) for q, a in said if q.kind == "triple" and a != "unsure"]
+    if triples:
+        rows = np.array([q.items for q, _ in triples]).T
+        given["triplets"] = Triplets(*rows, [a for _, a in triples], n_samples=len(X))
+        said = [(q, a) for q, a in said if q.kind == "pair"]
+    must, cannot = links_of(said)
+    if len(must) + len(cannot):
+        pairs = Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X))
+        given["constraints"] = pairs
+    return clone(est).fit(X, **given).labels_
 
 # %% ../nbs/30_labelling.ipynb #f349d621
 class Turn(NamedTuple):
@@ -505,16 +550,7 @@ class Turn(NamedTuple):
     id: str  # answers carry it
     query: object  # `Pair` or `Triple`
     shown: tuple  # rows in the order on the screen
-    back_to: int = None  # number of a skipped answer that is asked again
-
-
-class Said(NamedTuple):
-    "One answer that stands."
-
-    k: int  # number, from 0
-    query: object
-    answer: object  # in one form
-    how: str  # "" given, "skip", "kept" or "implied"
+    back_to: int | None = None  # number of a skipped answer that is asked again
 
 
 class Conflict(NamedTuple):
@@ -524,360 +560,9 @@ class Conflict(NamedTuple):
     chain: list  # the answers “same” that join its two rows
     text: str  # in words
     kept: bool  # the person chose to keep them all
-
-# %% ../nbs/30_labelling.ipynb #0d4afb0b
-def open_journal(path, annotator="", wait=0.0):
-    "The log at `path`; while another process holds it, try again for `wait` seconds."
-    end = time.monotonic() + wait
-    while True:
-        try:
-            journal = Journal(path, annotator)
-        except RuntimeError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.2)
-            continue
-        other = {
-            e.get("annotator", "") for e in journal.events if e["event"] == "answer"
-        } - {annotator}
-        if other:
-            journal.close()
-            raise ValueError(
-                f"{path} holds answers of annotator {sorted(other)[0]!r}; this session is for {annotator!r}. One log for each person: choose another file."
-            )
-        return journal
-
-# %% ../nbs/30_labelling.ipynb #91c3ed3d
-class _Memory:
-    "What was said about each question, the last word counting."
-
-    def __init__(self):
-        self.said = {}
-
-    @staticmethod
-    def key(q):
-        return (q.kind, *sorted(q.items))
-
-    def put(self, q, answer, how=""):
-        self.said[self.key(q)] = (q, answer, how)
-
-    def drop(self, q):
-        self.said.pop(self.key(q), None)
-
-    def get(self, q):
-        "(answer, how) for `q`, also when it is now asked the other way round; or `None`."
-        found = self.said.get(self.key(q))
-        if found is None:
-            return None
-        old, answer, how = found
-        return (answer if q.kind == "pair" else _translate(answer, old.items, q.items)), how
+    culprits: list  # all of these answers, the likeliest to be wrong first
 
 
-def _read_memory(events, rows):
-    "Memory and the change that was cut off, if there is one, from the events of a log."
-    memory, stack, change = _Memory(), [], None
-    for e in events:
-        if e["event"] == "note" and e.get("kind") == "change":
-            change = e
-        elif e["event"] == "note" and e.get("kind") == "changed":
-            change = None
-        elif e["event"] == "undo":
-            for q, how in (stack.pop() for _ in range(e["n"])):
-                if change is None and how in ("", "skip"):
-                    memory.drop(q)
-        elif e["event"] == "answer":
-            q = (Pair if e["kind"] == "pair" else Triple)(*(rows[i] for i in e["items"]))
-            how = e.get("how", "")
-            stack.append((q, how))
-            if how in ("", "skip"):
-                memory.put(q, q.answer(e["answer"]), how)
-    return memory, change
-
-# %% ../nbs/30_labelling.ipynb #654d779f
-class _Talk:
-    "Questions, answers, undo and change: the part of a session that moves."
-
-    def _begin(self, learner, log, annotator, wait):
-        self.learner, self.annotator, self.turns, self.log = (
-            learner,
-            annotator,
-            0,
-            None if log is None else Path(log),
-        )
-        self.journal = None if log is None else open_journal(log, annotator, wait)
-        try:
-            learner.start(self.items.X, self.items.ids, journal=self.journal)
-            events = self.journal.events if self.journal else []
-            self.how = [e.get("how", "") for e in standing_answers(events)]
-            self.seconds = [e.get("seconds") for e in standing_answers(events)]
-            self.noisy = {
-                tuple(e["items"])
-                for e in events
-                if e["event"] == "note" and e.get("kind") == "keep"
-            }
-            self.memory, change = _read_memory(
-                events, {i: r for r, i in enumerate(self.items.ids)}
-            )
-            if change:
-                self._finish_change(change)
-            self._settle()
-        except BaseException:
-            self.close()
-            raise
-
-    def note(self, kind, **fields):
-        "Write a remark into the log."
-        if self.journal is not None:
-            self.journal.append("note", kind=kind, **fields)
-
-    def close(self):
-        "Release the log; the answers stay readable."
-        if self.journal is not None:
-            self.journal.close()
-
-    def _tell(self, q, answer, how="", seconds=None, shown=None):
-        self.learner.tell(q, answer, seconds=seconds, shown=shown, how=how)
-        self.how.append(how)
-        self.seconds.append(seconds)
-
-    def _settle(self):
-        "Tell the learner what is known, until it asks something new."
-        while (q := self.learner.ask()) is not None:
-            known = None if self._standing(q) else self.memory.get(q)
-            if known:
-                self._tell(q, known[0], known[1] or "kept")
-                continue
-            value = None if self.check_implied else self._implied(q)
-            if value is None:
-                break
-            self._tell(q, value, "implied")
-        self.turns += 1
-
-    def _standing(self, q):
-        return any(_Memory.key(p) == _Memory.key(q) for p, _ in self.learner._talk.answers)
-
-# %% ../nbs/30_labelling.ipynb #b69e7f5a
-class _Moves(_Talk):
-    "What a person can do."
-
-    @property
-    def turn(self):
-        "The present screen; `None` when there is nothing left to ask."
-        q, back = self.learner.ask(), None
-        if self._revisit or q is None:
-            left = self.skipped
-            if left:
-                back, q = left[0].k, left[0].query
-            elif q is None:
-                return None
-        order = np.random.default_rng(
-            [self.learner.seed_, q.number or 0, *q.items]
-        ).permutation(len(q.items))
-        return Turn(
-            f"{self.turns}:{'-'.join(map(str, q.items))}",
-            q,
-            tuple(q.items[i] for i in order),
-            back,
-        )
-
-    def answer(self, turn_id, value, seconds=None) -> bool:  # was it taken?
-        "Answer the screen `turn_id`; an answer to another screen is not taken."
-        t = self.turn
-        if t is None or turn_id != t.id:
-            return False
-        value = t.query.answer(value)
-        if t.back_to is not None:
-            self.change(t.back_to, value)
-            return True
-        self.memory.put(t.query, value)
-        self._tell(
-            self.learner.ask(),
-            value,
-            "",
-            None if seconds is None else round(float(seconds), 3),
-            t.shown,
-        )
-        self._settle()
-        return True
-
-    def skip(self, turn_id) -> bool:  # was it taken?
-        "Put the question aside: the learner hears “unsure”, and the person is asked again at the end."
-        t = self.turn
-        if t is None or turn_id != t.id:
-            return False
-        if t.back_to is not None:
-            self._revisit = False
-            self.turns += 1
-            return True
-        value = t.query.answer("unsure")
-        self.memory.put(t.query, value, "skip")
-        self._tell(self.learner.ask(), value, "skip", shown=t.shown)
-        self._settle()
-        return True
-
-# %% ../nbs/30_labelling.ipynb #64bed22c
-class _Back(_Moves):
-    "Ways back."
-
-    def undo(self, turn_id=None) -> bool:  # was it taken?
-        "Take back the last answer of the person."
-        if turn_id is not None and turn_id != getattr(self.turn, "id", "end"):
-            return False
-        given = [k for k, h in enumerate(self.how) if h in ("", "skip")]
-        if not given:
-            return False
-        k, n = given[-1], len(self.how)
-        self.memory.drop(self.learner.answers_[k][0])
-        self.learner.undo(n - k)
-        del self.how[k:], self.seconds[k:]
-        self._revisit = False
-        self.turns += 1
-        return True
-
-    def ask_skipped(self):
-        "Show the skipped questions now."
-        self._revisit = bool(self.skipped)
-        self.turns += 1
-
-# %% ../nbs/30_labelling.ipynb #4640885f
-class _Change(_Back):
-    "Changing an old answer."
-
-    def change(self, k, value):
-        "Replace answer `k`; everything after it is told again."
-        said = self.said
-        if not 0 <= k < len(said):
-            raise ValueError(
-                f"There is no answer {k}; there are {len(said)}, counted from 0."
-            )
-        q = said[k].query
-        value = q.answer(value)
-        if said[k].answer == value and said[k].how == "":
-            return self
-        for s in said[k + 1 :]:
-            if s.how in ("kept", "skip"):
-                self.memory.put(s.query, s.answer, "skip" if s.how == "skip" else "")
-        self.note(
-            "change",
-            n=k,
-            items=[self.items.ids[i] for i in q.items],
-            question=q.kind,
-            answer=q.word(value),
-        )
-        self.learner.undo(len(said) - k)
-        del self.how[k:], self.seconds[k:]
-        return self._retell(q, value)
-
-    def _retell(self, q, value):
-        self.memory.put(q, value)
-        self._tell(self.learner.ask(), value)
-        self._settle()
-        self.note("changed")
-        self._revisit = self._revisit and bool(self.skipped)
-        return self
-
-    def _finish_change(self, e):
-        "Complete a change that a crash cut off."
-        rows = {i: r for r, i in enumerate(self.items.ids)}
-        q = (Pair if e["question"] == "pair" else Triple)(*(rows[i] for i in e["items"]))
-        value = q.answer(e["answer"])
-        told = self.learner.answers_
-        if len(told) > e["n"] and told[e["n"]][1] != value:
-            self.learner.undo(len(told) - e["n"])
-            del self.how[e["n"] :], self.seconds[e["n"] :]
-        if len(self.learner.answers_) == e["n"]:
-            return self._retell(q, value)
-        self.memory.put(q, value)
-        self._settle()
-        self.note("changed")
-
-# %% ../nbs/30_labelling.ipynb #0c55e409
-class _Sense(_Change):
-    "What the answers say together."
-
-    @property
-    def said(self):
-        "All answers that stand."
-        return [
-            Said(k, q, a, h)
-            for k, ((q, a), h) in enumerate(zip(self.learner.answers_, self.how))
-        ]
-
-    @property
-    def skipped(self):
-        "Answers that were put aside."
-        return [s for s in self.said if s.how == "skip"]
-
-    def _closure(self):
-        return closure(self.items.n, *links_of(self.learner.answers_))
-
-    def _implied(self, q):
-        "The answer to `q` that follows from those given; `None` when nothing follows."
-        cl = self._closure()
-        if len(cl.inside):
-            return None
-        i, j = np.array([(x, y) for k, x in enumerate(q.items) for y in q.items[k + 1 :]]).T
-        v = implied(cl, i, j)
-        if q.kind == "pair":
-            return int(v[0]) or None
-        if not v.all():
-            return None
-        same = [w for w, s in zip(("ab", "ac", "bc"), v) if s > 0]
-        return same[0] if len(same) == 1 else "none"
-
-# %% ../nbs/30_labelling.ipynb #3ab0f125
-class _Conflicts(_Sense):
-    "Answers that cannot all be right."
-
-    def conflicts(self, limit=20) -> list:  # of `Conflict`, newest first
-        "Contradictions with the chain of answers behind each."
-        facts = [
-            (f, s)
-            for s in self.said
-            if s.how != "implied"
-            for f in pair_facts(s.query, s.answer)
-        ]
-        must, cannot = ([(f, s) for f, s in facts if f[2] == v] for v in (1, -1))
-        if not must or not cannot:
-            return []
-        edges = lambda x: np.array([f[:2] for f, _ in x], np.int64)
-        by = {frozenset(f[:2]): s for f, s in must}
-        found, out, names = (
-            contradictions(self.items.n, edges(must), edges(cannot), limit),
-            [],
-            self.items.ids,
-        )
-        for e, chain in zip(found.index, found.chains):
-            odd, links = cannot[e][1], [by[frozenset(p)] for p in zip(chain, chain[1:])]
-            out.append(
-                Conflict(
-                    odd,
-                    list(dict.fromkeys(links)),
-                    explain_chain(chain, names),
-                    self._conflict_key(odd, links) in self.noisy,
-                )
-            )
-        return sorted(out, key=lambda c: -max(s.k for s in (c.odd, *c.chain)))
-
-    def _conflict_key(self, odd, links):
-        return tuple(
-            sorted(
-                {
-                    str(_plain(self.items.ids[i]))
-                    for s in (odd, *links)
-                    for i in s.query.items
-                }
-            )
-        )
-
-    def keep(self, conflict):
-        "Keep all answers of a contradiction as noisy."
-        key = self._conflict_key(conflict.odd, conflict.chain)
-        self.note("keep", items=list(key))
-        self.noisy.add(key)
-        self.turns += 1
-
-# %% ../nbs/30_labelling.ipynb #59538c47
 class Status(NamedTuple):
     "Numbers for the panel."
 
@@ -886,102 +571,219 @@ class Status(NamedTuple):
     different: int
     unsure: int
     skipped: int
-    filled: int  # filled in, since they follow from others
     implied: int  # further pairs that follow from the answers
     conflicts: int  # contradictions that were not settled
     clusters: int
-    confidence: float  # None when the learner does not say
-    left: int  # questions left in a fixed list, else None
+    confidence: float | None  # None when the learner does not say
+    left: int | None  # questions left in a fixed list, else None
 
 
-def _status(self):
-    "Where we stand."
-    c, cl = Counter(), self._closure()
-    for s in self.said:
-        c["filled" if s.how == "implied" else "given"] += 1
-        c[
-            "skipped"
-            if s.how == "skip"
-            else "unsure"
-            if s.answer in (0, "unsure")
-            else "same"
-            if s.answer in (1, "ab", "ac", "bc")
-            else "different"
-        ] += s.how != "implied"
-    known = {frozenset(f[:2]) for s in self.said for f in pair_facts(s.query, s.answer)}
-    left = (
-        len(self.learner.questions) - len(self.how)
-        if isinstance(self.learner, FixedQuestions)
-        else None
-    )
-    conf = getattr(self.learner, "confidence_", None) if self.how else None
-    return Status(
-        c["given"],
-        c["same"],
-        c["different"],
-        c["unsure"],
-        c["skipped"],
-        c["filled"],
-        max(0, cl.n_must + cl.n_cannot - len(known)),
-        sum(not x.kept for x in self.conflicts()),
-        self.learner.n_clusters_,
-        conf,
-        left,
-    )
-
-# %% ../nbs/30_labelling.ipynb #7cb2c365
 class Advice(NamedTuple):
+    "Is it worth going on?"
+
     stop: bool
     text: str
 
-
-def _remember_labels(self):
-    "Note the present clusters, for the advice."
-    n = sum(h in ("", "skip") for h in self.how)
-    self._seen = {k: v for k, v in self._seen.items() if k < n}
-    self._seen[n] = self.learner.labels_
-
-
-def _advice(self, patience=10):
-    "Is it worth going on?"
-    from csc_nb.metrics import ari
-
-    if self.turn is None:
-        return Advice(True, "There is no question left. You are done.")
-    open_ = sum(not c.kept for c in self.conflicts())
-    if open_:
-        return Advice(
-            False, f"{open_} contradiction{'s' if open_ > 1 else ''} to settle first."
+# %% ../nbs/30_labelling.ipynb #0d4afb0b
+def open_journal(path, annotator="", wait=0.0, take_over=False):
+    "The log at `path`; while another process holds it, try again for `wait` seconds."
+    end = time.monotonic() + wait
+    while True:
+        try:
+            journal = Journal(path, annotator, take_over)
+            break
+        except LogInUse:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+    who = {e.get("annotator", "") for e in journal.events if e["event"] == "answer"}
+    other = sorted(who - {annotator})
+    if other:
+        journal.close()
+        raise ValueError(
+            f"{path} holds answers of annotator {other[0]!r}; this session is for "
+            f"{annotator!r}. One log for each person: choose another file."
         )
-    if hasattr(self.learner, "advice") and self.how:
-        a = self.learner.advice()
-        return Advice(
-            a["stop"],
-            f"You may stop now: the next answer promises only {a['expected_bits']:.2f} bits."
-            if a["stop"]
-            else f"Go on: the next answer promises {a['expected_bits']:.2f} bits.",
-        )
-    now = max(self._seen, default=0)
-    old = self._seen.get(now - patience)
-    if old is None:
-        return Advice(False, f"Go on: advice comes after {patience} answers.")
-    moved, want = 1 - ari(old, self._seen[now]), getattr(self.learner, "confidence", 0.0)
-    sure = getattr(self.learner, "confidence_", 1.0) >= (
-        want if isinstance(want, float) else 0.0
-    )
-    if moved < 0.01 and sure:
-        return Advice(
-            True,
-            f"You may stop now: the last {patience} answers hardly changed the clusters.",
-        )
-    return Advice(
-        False,
-        f"Go on: the last {patience} answers still changed the clusters."
-        if moved >= 0.01
-        else "Go on: the learner is checking earlier answers.",
-    )
+    return journal
+
+# %% ../nbs/30_labelling.ipynb #6e30a001
+#| code-fold: true
+#| code-summary: "contradictions in a list of answers, and the likeliest culprit"
+def n_contradictions(n, said):
+    "How many “different” stand between rows that are joined by “same”."
+    must, cannot = links_of(said)
+    return len(closure(n, must, cannot).inside) if len(must) and len(cannot) else 0
+
+
+def distance_rank(X, pairs, rng=None, m=2000):
+    "Share of random pairs that are closer than each of `pairs`."
+    rng = np.random.default_rng(0) if rng is None else rng
+    i, j = rng.integers(len(X), size=(2, m))
+    usual = np.sort(((X[i] - X[j]) ** 2).sum(1)[i != j])
+    a, b = np.asarray(pairs, np.int64).reshape(-1, 2).T
+    return np.searchsorted(usual, ((X[a] - X[b]) ** 2).sum(1)) / max(len(usual), 1)
+
+
+def opposite(s):
+    "What the person may have meant instead of an answer that is wrong."
+    return {1: -1, -1: 1}.get(s.answer, "unsure")
+
+
+def likely_culprits(
+    X,  # rows
+    said,  # all answers, as `Said`
+    among,  # those to be ordered
+) -> list:  # the same, the likeliest to be wrong first
+    "By how many contradictions are left when the answer is changed, then by distance."
+    record, scores = [(s.query, s.answer) for s in said], []
+    for s in among:
+        changed = list(record)
+        changed[s.k] = (s.query, opposite(s))
+        facts = pair_facts(s.query, s.answer)
+        rank = distance_rank(X, [f[:2] for f in facts])
+        odd = np.mean([r if f[2] > 0 else 1 - r for f, r in zip(facts, rank)])
+        scores.append((n_contradictions(len(X), changed), -round(float(odd), 6), -s.k))
+    return [s for _, s in sorted(zip(scores, among), key=lambda p: p[0])]
+
+# %% ../nbs/30_labelling.ipynb #6e30a003
+#| code-fold: true
+#| code-summary: "settle: two candidates, then moves that keep the answers unless they are outvoted"
+def with_n_clusters(X, labels, K):
+    "Split the widest cluster or merge the nearest two until there are `K` (Ward's cost)."
+    from sklearn.cluster import KMeans
+
+    z = np.unique(labels, return_inverse=True)[1].ravel()
+    while z.max() + 1 < K:
+        spread = [((X[z == c] - X[z == c].mean(0)) ** 2).sum() for c in range(z.max() + 1)]
+        rows = np.flatnonzero(z == int(np.argmax(spread)))
+        if max(spread) <= 0:
+            break
+        half = KMeans(2, n_init=5, random_state=0).fit(X[rows]).labels_
+        z[rows[half == 1]] = z.max() + 1
+    while z.max() + 1 > K:
+        size = np.bincount(z).astype(float)
+        centre = np.array([X[z == c].mean(0) for c in range(len(size))])
+        gap = ((centre[:, None] - centre[None]) ** 2).sum(2)
+        gap *= size[:, None] * size / (size[:, None] + size)
+        np.fill_diagonal(gap, np.inf)
+        a, b = np.unravel_index(gap.argmin(), gap.shape)
+        z[z == b] = a
+        z = np.unique(z, return_inverse=True)[1].ravel()
+    return z
+
+
+def broken_facts(z, facts):
+    "Which facts (row, row, ±1) a clustering breaks."
+    return (z[facts[:, 0]] == z[facts[:, 1]]) != (facts[:, 2] > 0)
+
+
+def rough_edges(z, near):
+    "Sum over the rows of the share of their nearest rows in other clusters."
+    return float((z[near] != z[:, None]).mean(1).sum())
+
+
+def move_named_rows(
+    z,  # clusters
+    near,  # `(n, k)` nearest rows of each row
+    facts,  # `(m, 3)` row, row, ±1
+    cost,  # of a broken fact
+    max_iter=20,
+) -> np.ndarray:  # clusters
+    "Move each row that a fact names to where it costs least, until nothing moves."
+    z, K = z.copy(), int(z.max()) + 1
+    both = np.concatenate([facts, facts[:, [1, 0, 2]]])
+    for _ in range(max_iter):
+        moved = False
+        for i in np.unique(facts[:, :2]):
+            price = -np.bincount(z[near[i]], minlength=K) / near.shape[1]
+            mine = both[both[:, 0] == i]
+            np.add.at(price, z[mine[:, 1]], -cost * mine[:, 2])
+            best = int(price.argmin())
+            if price[best] < price[z[i]] - 1e-9 and (z == z[i]).sum() > 1:
+                z[i], moved = best, True
+        if not moved:
+            break
+    return z
+
+
+def seeded_groups(X, must, cannot, K):
+    "Rows that answers name, joined up to `K` groups that nothing parts; others to the nearest."
+    from sklearn.neighbors import NearestNeighbors
+
+    named = np.unique(np.concatenate([must, cannot]))
+    cl = closure(len(X), must, cannot)
+    z = np.unique(cl.label[named], return_inverse=True)[1].ravel()
+    at = np.full(len(X), -1)
+    at[named] = np.arange(len(named))
+    while z.max() + 1 > K:
+        size = np.bincount(z).astype(float)
+        centre = np.array([X[named[z == c]].mean(0) for c in range(len(size))])
+        gap = ((centre[:, None] - centre[None]) ** 2).sum(2)
+        gap *= size[:, None] * size / (size[:, None] + size)
+        a, b = z[at[cannot[:, 0]]], z[at[cannot[:, 1]]]
+        gap[a, b] = gap[b, a] = np.inf
+        np.fill_diagonal(gap, np.inf)
+        if not np.isfinite(gap).any():
+            break
+        i, j = np.unravel_index(gap.argmin(), gap.shape)
+        z[z == j] = i
+        z = np.unique(z, return_inverse=True)[1].ravel()
+    near = NearestNeighbors(n_neighbors=1).fit(X[named])
+    out = z[near.kneighbors(X, return_distance=False).ravel()]
+    out[named] = z
+    return out
+
+
+def fewest_groups(n, must, cannot):
+    "A number of groups that the answers prove: groups that are parted from each other."
+    from csc_nb.estimators import cannot_clique
+
+    label = closure(n, must).label
+    parts = label[cannot]
+    parts = parts[parts[:, 0] != parts[:, 1]]
+    return max(1, len(cannot_clique(n, parts))) if len(parts) else 1
+
+
+def settle(
+    X,  # rows
+    said,  # (question, answer), all that stand
+    labels,  # the learner's clusters
+    n_clusters=None,  # number of groups, if it is known
+    noise=0.05,  # chance that an answer is wrong
+    n_near=10,  # neighbours that vote
+) -> np.ndarray:  # cluster of each row
+    "Clusters that keep the answers unless neighbours and other answers outvote them."
+    from sklearn.neighbors import NearestNeighbors
+    from csc_nb.baselines.kmeans import PCKMeans
+
+    must, cannot = links_of(said)
+    z = np.unique(labels, return_inverse=True)[1].ravel()
+    K = n_clusters or max(int(z.max()) + 1, fewest_groups(len(X), must, cannot))
+    z = with_n_clusters(X, z, K)
+    if not len(must) + len(cannot):
+        return z
+    signs = np.repeat([1, -1], [len(must), len(cannot)])
+    facts = np.c_[np.concatenate([must, cannot]), signs]
+    near = NearestNeighbors(n_neighbors=min(n_near, len(X) - 1)).fit(X)
+    near = near.kneighbors(return_distance=False)
+    cost = math.log((1 - noise) / noise)
+
+    def price(labels):
+        return rough_edges(labels, near) + cost * broken_facts(labels, facts).sum()
+
+    z = min(z, seeded_groups(X, must, cannot, K), key=price)
+    if 1 < K < len(X):
+        pairs = Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X))
+        round_ = PCKMeans(K, random_state=0).fit(X, constraints=pairs).labels_
+        more = broken_facts(round_, facts).sum() - broken_facts(z, facts).sum()
+        clear = more >= max(3, 0.2 * len(facts))
+        if not clear and price(round_) - price(z) <= 0.05 * len(X):
+            z = np.unique(round_, return_inverse=True)[1].ravel()
+    return move_named_rows(z, near, facts, cost)
 
 # %% ../nbs/30_labelling.ipynb #1012d682
+#| code-fold: true
+#| code-summary: "how well a row fits its surroundings"
 def neighbour_share(X, labels, k=10):
     "Share of the nearest rows in the same cluster, smoothed: (1 + same)/(2 + k)."
     from sklearn.neighbors import NearestNeighbors
@@ -991,7 +793,7 @@ def neighbour_share(X, labels, k=10):
     return (1 + (labels[near] == labels[:, None]).sum(1)) / (2 + k)
 
 
-def _proba(learner, X, labels):
+def row_confidence(learner, X, labels):
     "Chance of its cluster, for every row."
     if hasattr(learner, "predict_proba") and hasattr(learner, "coef_"):
         try:
@@ -1001,42 +803,22 @@ def _proba(learner, X, labels):
     return neighbour_share(X, labels)
 
 
-def _table(self):
-    "The result as a dictionary of columns."
-    labels, n = self.learner.labels_, self.items.n
-    kept, broken = np.zeros(n, int), np.zeros(n, int)
-    for s in self.said:
-        for i, j, v in pair_facts(s.query, s.answer) if s.how != "implied" else ():
-            for r in (i, j):
-                (kept if (labels[i] == labels[j]) == (v > 0) else broken)[r] += 1
-    order = {
-        c: k
-        for k, c in enumerate(
-            sorted(
-                set(labels.tolist()),
-                key=lambda c: (
-                    -int((labels == c).sum()),
-                    int(np.flatnonzero(labels == c)[0]),
-                ),
-            )
-        )
-    }
-    head = {self.items.id_name or "row": list(self.items.ids)}
-    rest = {c: v for c, v in self.items.columns.items() if c != self.items.id_name}
-    new = dict(
-        cluster=[order[c] + 1 for c in labels.tolist()],
-        probability=np.round(_proba(self.learner, self.learner._X, labels), 3).tolist(),
-        answers=(kept + broken).tolist(),
-        broken=broken.tolist(),
-        supported=(kept > broken).tolist(),
+def by_size(labels):
+    "Clusters numbered from 0 by size, the largest first."
+    names, first, back, size = np.unique(
+        labels, return_index=True, return_inverse=True, return_counts=True
     )
-    return {
-        **head,
-        **{(c if c not in rest else f"{c}_found"): v for c, v in new.items()},
-        **rest,
-    }
+    order = np.lexsort((first, -size))
+    rank = np.empty(len(names), np.int64)
+    rank[order] = np.arange(len(names))
+    return rank[back.ravel()]
 
 # %% ../nbs/30_labelling.ipynb #93c8658d
+#| code-fold: true
+#| code-summary: "cells that no spreadsheet takes for a formula"
+_FORMULA = tuple("=+-@|%＝＋－＠")
+
+
 def safe_cell(v):
     "A cell for CSV that no spreadsheet takes for a formula."
     if _missing(v):
@@ -1046,13 +828,9 @@ def safe_cell(v):
     if isinstance(v, (bool, int, float, np.generic)):
         return v
     v = str(v).replace("\x00", "").encode("utf-8", "replace").decode()
-    return (
-        "'" + v
-        if v.lstrip()[:1] in ("=", "+", "-", "@", "|", "%")
-        and _number(v) is None
-        or v[:1] in ("\t", "\r", "\n")
-        else v
-    )
+    start = "".join(ch for ch in v if ch.isprintable() and not ch.isspace())[:1]
+    looks = start in _FORMULA and start != "" and _number(v) is None
+    return "'" + v if looks or v[:1] in ("\t", "\r", "\n") else v
 
 
 def csv_text(columns: dict) -> str:
@@ -1064,16 +842,15 @@ def csv_text(columns: dict) -> str:
     return f.getvalue()
 
 # %% ../nbs/30_labelling.ipynb #cbec2317
-class Session(_Conflicts):
+#| code-fold: true
+#| code-summary: "Session, AskPairs, AskTriplets: turns, undo, change, contradictions, clusters, export"
+class Session:
     "A table, a learner, a log: what the view shows and tests drive."
 
-    status, advice, table, remember_labels, kinds = (
-        _status,
-        _advice,
-        _table,
-        _remember_labels,
-        ("pair", "triple"),
-    )
+    items: Items
+    run: Runner  # drives the learner, keeps the log
+    log: Path | None  # where answers are saved
+    annotator: str  # who answers
 
     def __init__(
         self,
@@ -1081,37 +858,461 @@ class Session(_Conflicts):
         *,
         id=None,  # column with ids
         show=None,  # columns to show; or {column: kind}; or a function of a row
-        learner=None,  # an active learner, or a list of pairs (triples) of ids; None: the default of the class
+        learner=None,  # an active learner, or a list of pairs (triples) of ids
         log="answers.jsonl",  # where answers are saved as they are given; None: nowhere
         annotator="",  # who answers
         features=None,  # numbers for the learner; None: from the columns shown
         folder=".",  # where paths of images start
         goal=None,  # number of answers planned; only for the progress bar
-        check_implied=None,  # ask what follows from other answers? None: if the learner checks on purpose
+        n_clusters=None,  # number of groups, if it is known
+        question=None,  # the question in your words, as “Same patient?”
+        language="en",  # of the buttons: en, de, fr, es, no
+        check_implied=None,  # ask what follows from others? None: if the learner checks
         wait=0.0,  # seconds to wait for a log that another process holds
+        take_over=False,  # take the log from another tab or kernel
     ):
-        self.items = (
-            data if isinstance(data, Items) else Items(data, id, show, features, folder)
-        )
-        learner = self._learner(learner)
-        self.goal, self._revisit, self._seen = goal, False, {}
-        self.check_implied = (
-            hasattr(learner, "repeat") if check_implied is None else check_implied
-        )
-        self._begin(learner, log, annotator, wait)
+        made = isinstance(data, Items)
+        self.items = data if made else Items(data, id, show, features, folder)
+        if n_clusters is not None and not 1 <= n_clusters <= self.items.n:
+            raise ValueError(
+                f"n_clusters={n_clusters}: there are {self.items.n} rows, so between 1 and "
+                f"{self.items.n} groups."
+            )
+        self.n_clusters, self.question, self.language = n_clusters, question, language
+        self.goal, self.annotator = goal, annotator
+        self.log, self.out = None if log is None else Path(log), None
+        learner = self._fresh_learner(learner)
+        checks = hasattr(learner, "repeat")
+        self.check_implied = checks if check_implied is None else check_implied
+        self._revisit, self._seen, self._fit = False, {}, (None, None)
+        if log is None:
+            journal = Journal(None, annotator)
+        else:
+            journal = open_journal(log, annotator, wait, take_over)
+        try:
+            fill = None if self.check_implied else self.follows
+            items = self.items
+            self.run = Runner(learner, items.X, items.ids, journal=journal, fill=fill)
+        except BaseException:
+            journal.close()
+            raise
         self.remember_labels()
 
-    def _learner(self, learner):
+    def _fresh_learner(self, learner):
         "The learner that was given, fresh; or one that reads off a list."
+        from sklearn.base import clone
+
         if learner is None:
             return self._default()
         if isinstance(learner, ActiveLearner):
-            from sklearn.base import clone
-
             return clone(learner)
+        if isinstance(learner, type):
+            raise ValueError(
+                f"learner={learner.__name__} is a class; give an instance, as in "
+                f"learner={learner.__name__}()."
+            )
         return FixedQuestions(_rows_of(self.items.ids, learner))
 
+    def _default(self):
+        from csc_nb.ncobras import NCOBRAS
+
+        return NCOBRAS(noise=0.05)
+
+    @property
+    def learner(self) -> ActiveLearner:
+        return self.run.learner
+
+    @property
+    def journal(self) -> Journal:
+        return self.run.journal
+
+    def note(self, kind, **fields):
+        "Write a remark into the log."
+        self.journal.append("note", kind=kind, **fields)
+
+    def close(self):
+        "Release the log; the answers stay readable."
+        self.journal.close()
+
+    @property
+    def said(self) -> list:  # of `Said`
+        "All answers that stand."
+        return self.run.said
+
+    @property
+    def skipped(self) -> list:  # of `Said`
+        "Questions that were put aside."
+        return [s for s in self.said if s.how == "skip"]
+
+    @property
+    def turn(self) -> Turn | None:
+        "The present screen; `None` when there is nothing left to ask."
+        q, back = self.run.ask(), None
+        if self._revisit or q is None:
+            left = self.skipped
+            if left:
+                back, q = left[0].k, left[0].query
+            elif q is None:
+                return None
+        seed = [self.learner.seed_, q.number or 0, *q.items]
+        order = np.random.default_rng(seed).permutation(len(q.items))
+        name = "-".join(map(str, q.items))
+        mark = "again" if back is not None else ""
+        turn_id = f"{len(self.journal.events)}{mark}:{name}"
+        return Turn(turn_id, q, tuple(q.items[i] for i in order), back)
+
+    def answer(self, turn_id, value, seconds=None) -> bool:  # was it taken?
+        "Answer the screen `turn_id`; an answer to another screen is not taken."
+        t = self.turn
+        if t is None or turn_id != t.id:
+            return False
+        value = t.query.answer(value)
+        seconds = None if seconds is None else round(float(seconds), 3)
+        if t.back_to is not None:
+            self.run.relabel(t.back_to, value, seconds=seconds)
+            self._revisit = self._revisit and bool(self.skipped)
+        else:
+            self.run.tell(t.query, value, seconds=seconds, shown=t.shown)
+        return True
+
+    def skip(self, turn_id) -> bool:  # was it taken?
+        "Put the question aside; the person is asked again at the end."
+        t = self.turn
+        if t is None or turn_id != t.id:
+            return False
+        if t.back_to is not None:
+            self._revisit = False
+            self.note("later")
+        else:
+            self.run.tell(t.query, t.query.answer("unsure"), shown=t.shown, how="skip")
+        return True
+
+    def hear(self, a, b, value, seconds=None):
+        "Take an answer about two ids that was not asked for: it counts like any other."
+        ((i, j),) = _rows_of(self.items.ids, [(a, b)])
+        self.run.hear(Pair(i, j), value, seconds=seconds)
+        return self
+
+    def undo(self, turn_id=None) -> bool:  # was it taken?
+        "Take back the last answer."
+        if turn_id is not None and turn_id != getattr(self.turn, "id", "end"):
+            return False
+        if not self.said:
+            return False
+        self.run.undo()
+        self._revisit = False
+        return True
+
+    def ask_skipped(self):
+        "Show the skipped questions now."
+        self._revisit = bool(self.skipped)
+
+    def change(self, k, value):
+        "Replace answer `k`; all others stay."
+        said = self.said
+        if not 0 <= k < len(said):
+            raise ValueError(
+                f"There is no answer {k}; there are {len(said)}, counted from 0."
+            )
+        value = said[k].query.answer(value)
+        if said[k].answer != value or said[k].how:
+            self.run.relabel(k, value)
+            self._revisit = self._revisit and bool(self.skipped)
+        return self
+
+    def follows(self, q, record=None):
+        "The answer to `q` that follows from those given; `None` when nothing follows."
+        record = self.learner.answers_ if record is None else record
+        cl = closure(self.items.n, *links_of(record))
+        if len(cl.inside):
+            return None
+        at = range(len(q.items))
+        pairs = [(q.items[s], q.items[t]) for s in at for t in at if s < t]
+        v = implied(cl, *np.array(pairs).T)
+        if q.kind == "pair":
+            return int(v[0]) or None
+        if not v.all():
+            return None
+        same = [w for w, s in zip(("ab", "ac", "bc"), v) if s > 0]
+        return same[0] if len(same) == 1 else "none"
+
+    def conflicts(self, limit=20) -> list:  # of `Conflict`, newest first
+        "Contradictions with the chain of answers behind each."
+        said = self.said
+        facts = [(f, s) for s in said for f in pair_facts(s.query, s.answer)]
+        must = [(f, s) for f, s in facts if f[2] > 0]
+        cannot = [(f, s) for f, s in facts if f[2] < 0]
+        if not must or not cannot:
+            return []
+        joined, parted = ([f[:2] for f, _ in x] for x in (must, cannot))
+        by = {frozenset(f[:2]): s for f, s in must}
+        n, kept, out = self.items.n, self._kept_conflicts(), []
+        found = contradictions(n, np.array(joined), np.array(parted), limit)
+        for e, chain in zip(found.index, found.chains):
+            odd, links = cannot[e][1], [by[frozenset(p)] for p in zip(chain, chain[1:])]
+            links = list(dict.fromkeys(links))
+            text = explain_chain(chain, self.items.ids)
+            culprits = likely_culprits(self.items.X, said, [odd, *links])
+            is_kept = self._conflict_key(odd, links) in kept
+            out.append(Conflict(odd, links, text, is_kept, culprits))
+        return sorted(out, key=lambda c: -max(s.k for s in (c.odd, *c.chain)))
+
+    def _kept_conflicts(self):
+        notes = [e for e in self.journal.events if e["event"] == "note"]
+        return {tuple(e["items"]) for e in notes if e.get("kind") == "keep"}
+
+    def _conflict_key(self, odd, links):
+        rows = {i for s in (odd, *links) for i in s.query.items}
+        return tuple(sorted(str(_plain(self.items.ids[i])) for i in rows))
+
+    def keep(self, conflict):
+        "Keep all answers of a contradiction as noisy."
+        self.note("keep", items=list(self._conflict_key(conflict.odd, conflict.chain)))
+
+    @property
+    def labels(self) -> np.ndarray:
+        "Cluster of each row, fitted to all answers that stand."
+        key = (len(self.journal.events), len(self.journal.standing))
+        if self._fit[0] != key:
+            record = [(s.query, s.answer) for s in self.said if s.how != "skip"]
+            start = self.learner.labels_
+            found = settle(self.items.X, record, start, self.n_clusters)
+            self._fit = (key, found)
+        return self._apply_edits(self._fit[1])
+
+    def _apply_edits(self, labels):
+        "What the person changed on the results page: merge, split, move; in their order."
+        out = by_size(labels)
+        rows = {str(_plain(i)): r for r, i in enumerate(self.items.ids)}
+        for e in self.edits():
+            to = rows.get(e["into"])
+            moved = [rows[i] for i in e["items"] if i in rows]
+            out = out.copy()
+            out[moved] = out.max() + 1 if to is None else out[to]
+        return by_size(out) if self.edits() else out
+
+    def edits(self) -> list:
+        "Corrections of the clusters that stand, as the log has them."
+        out = []
+        for e in self.journal.events:
+            if e["event"] == "note" and e.get("kind") == "regroup":
+                out.append(e)
+            elif e["event"] == "note" and e.get("kind") == "regroup undone" and out:
+                out.pop()
+        return out
+
+    def regroup(self, rows, into=None):
+        "Put rows into the cluster of the row `into`; None: into a cluster of their own."
+        names = [str(_plain(self.items.ids[i])) for i in rows]
+        if not names:
+            raise ValueError("No rows were chosen.")
+        target = None if into is None else str(_plain(self.items.ids[into]))
+        self.note("regroup", items=names, into=target)
+
+    def merge_clusters(self, a, b):
+        "Make two clusters (numbers of `labels`) one."
+        labels = self.labels
+        self.regroup(np.flatnonzero(labels == b), int(np.flatnonzero(labels == a)[0]))
+
+    def undo_regroup(self) -> bool:
+        "Take back the last correction of the clusters."
+        if not self.edits():
+            return False
+        self.note("regroup undone")
+        return True
+
+    def name_cluster(self, cluster, name):
+        "Give a cluster (a number of `labels`) a name; it goes with its most typical row."
+        row = self.typical(cluster, 1)[0]
+        self.note("name", item=str(_plain(self.items.ids[row])), name=str(name)[:80])
+
+    @property
+    def cluster_names(self) -> dict:  # cluster → name
+        "Names that people gave to clusters."
+        rows = {str(_plain(i)): r for r, i in enumerate(self.items.ids)}
+        labels, out = self.labels, {}
+        for e in self.journal.events:
+            if e["event"] == "note" and e.get("kind") == "name" and e["item"] in rows:
+                out[int(labels[rows[e["item"]]])] = e["name"]
+        return {k: v for k, v in out.items() if v.strip()}
+
+    def typical(self, cluster, n=4) -> np.ndarray:
+        "Rows near the middle of a cluster, the nearest first."
+        rows, X = np.flatnonzero(self.labels == cluster), self.items.X
+        far = ((X[rows] - X[rows].mean(0)) ** 2).sum(1)
+        return rows[np.argsort(far, kind="stable")[:n]]
+
+    def doubtful(self, cluster, n=4) -> np.ndarray:
+        "Rows of a cluster that fit it least, the most doubtful first."
+        labels = self.labels
+        rows = np.flatnonzero(labels == cluster)
+        sure = row_confidence(self.learner, self.items.X, labels)[rows]
+        broken = self._support(labels)[1][rows]
+        return rows[np.lexsort((sure, -broken))[:n]]
+
+    def status(self) -> Status:
+        "Where we stand."
+        c, said = Counter(), self.said
+        for s in said:
+            if s.how == "skip":
+                c["skipped"] += 1
+            elif s.answer in (0, "unsure"):
+                c["unsure"] += 1
+            else:
+                c["same" if s.answer in (1, "ab", "ac", "bc") else "different"] += 1
+        cl = closure(self.items.n, *links_of([(s.query, s.answer) for s in said]))
+        known = {frozenset(f[:2]) for s in said for f in pair_facts(s.query, s.answer)}
+        left = None
+        if isinstance(self.learner, FixedQuestions):
+            left = len(self.learner.questions) - self.learner.state_.at
+        return Status(
+            given=len(said),
+            same=c["same"],
+            different=c["different"],
+            unsure=c["unsure"],
+            skipped=c["skipped"],
+            implied=max(0, cl.n_must + cl.n_cannot - len(known)),
+            conflicts=sum(not x.kept for x in self.conflicts()),
+            clusters=len(np.unique(self.labels)),
+            confidence=getattr(self.learner, "confidence_", None) if said else None,
+            left=left,
+        )
+
+    def remember_labels(self):
+        "Note the present clusters, for the advice."
+        n = len(self.said)
+        self._seen = {k: v for k, v in self._seen.items() if k < n}
+        self._seen[n] = self.labels
+
+    def advice(self, patience=10) -> Advice:
+        "Is it worth going on?"
+        from csc_nb.metrics import ari
+
+        if self.turn is None:
+            return Advice(True, "There is no question left. You are done.")
+        open_ = sum(not c.kept for c in self.conflicts())
+        if open_:
+            many = "s" if open_ > 1 else ""
+            return Advice(False, f"{open_} contradiction{many} to settle first.")
+        if hasattr(self.learner, "advice") and self.said:
+            a = self.learner.advice()
+            bits = f"{a['expected_bits']:.2f} bits"
+            if a["stop"]:
+                return Advice(
+                    True, f"You may stop now: the next answer promises only {bits}."
+                )
+            return Advice(False, f"Go on: the next answer promises {bits}.")
+        now = max(self._seen, default=0)
+        old = self._seen.get(now - patience)
+        if old is None:
+            return Advice(False, f"Go on: advice comes after {patience} answers.")
+        moved = 1 - ari(old, self._seen[now])
+        wanted = getattr(self.learner, "confidence", 0.0)
+        wanted = wanted if isinstance(wanted, float) else 0.0
+        if moved >= 0.01:
+            text = f"Go on: the last {patience} answers still changed the clusters."
+            return Advice(False, text)
+        if getattr(self.learner, "confidence_", 1.0) < wanted:
+            return Advice(False, "Go on: the learner is checking earlier answers.")
+        text = f"You may stop now: the last {patience} answers hardly changed the clusters."
+        return Advice(True, text)
+
+    def _support(self, labels):
+        "For each row: how many answers the clusters keep, and how many they break."
+        kept, broken = np.zeros((2, self.items.n), int)
+        for s in self.said:
+            for i, j, v in pair_facts(s.query, s.answer):
+                fits = (labels[i] == labels[j]) == (v > 0)
+                for r in (i, j):
+                    (kept if fits else broken)[r] += 1
+        return kept, broken
+
+    def table(self) -> dict:  # of columns
+        "The result as a dictionary of columns."
+        labels, names = self.labels, self.cluster_names
+        kept, broken = self._support(labels)
+        sure = row_confidence(self.learner, self.items.X, labels)
+        rest = {c: v for c, v in self.items.columns.items() if c != self.items.id_name}
+        new = dict(cluster=(labels + 1).tolist())
+        if names:
+            new["name"] = [names.get(int(c), "") for c in labels]
+        new.update(
+            probability=np.round(sure, 3).tolist(),
+            answers=(kept + broken).tolist(),
+            broken=broken.tolist(),
+            supported=(kept > broken).tolist(),
+        )
+        new = {(f"{c}_found" if c in rest else c): v for c, v in new.items()}
+        return {self.items.id_name or "row": list(self.items.ids), **new, **rest}
+
+    def result(self):
+        "A data frame: the table with cluster, probability, and whether answers support it."
+        try:
+            import pandas as pd
+        except ImportError:
+            raise ImportError(
+                "result() gives a pandas data frame: pip install pandas. Without it, use "
+                "table() or to_csv()."
+            ) from None
+        return pd.DataFrame(self.table())
+
+    def to_csv(self, path=None):
+        "Write the result, so that a spreadsheet reads its letters; returns the path."
+        from csc_nb.demo import atomic_write
+
+        beside = (self.log or Path("clusters")).with_suffix(".clusters.csv")
+        path = Path(path) if path else self.out or beside
+        atomic_write(path, "\ufeff" + csv_text(self.table()))
+        return path
+
+    @property
+    def constraints(self) -> Constraints:
+        "All answers about pairs, by id."
+        said = [s for s in self.said if s.query.kind == "pair" and s.how != "skip"]
+        rows = np.array([s.query.items for s in said], np.int64).reshape(-1, 2)
+        return Constraints(
+            *rows.T,
+            [s.query.word(s.answer) for s in said],
+            expert=[self.annotator] * len(said) if self.annotator else None,
+            ids=self.items.ids,
+            n_samples=self.items.n,
+            by="row",
+        )
+
+    def __repr__(self):
+        s = self.status()
+        where = f"; log {self.log.name}" if self.log else "; not saved"
+        return (
+            f"{type(self).__name__}: {s.given} answers ({s.same} same, {s.different} "
+            f"different, {s.unsure} unsure, {s.skipped} skipped), {s.implied} implied, "
+            f"{s.clusters} clusters{where}"
+        )
+
+    def view(self, **kw):
+        "The buttons."
+        from csc_nb.labelling_view import AskView
+
+        warm_up(self.learner)
+        self._view = AskView(self, **kw)
+        return self._view
+
+    def _ipython_display_(self):
+        self.view()._ipython_display_()
+
+
+class AskPairs(Session):
+    "“Same or different?” By default nCOBRAS asks: it finds the number of clusters."
+
+
+class AskTriplets(Session):
+    "“Which two of three belong together?” By default 200 random triples."
+
+    def _default(self):
+        return FixedQuestions(random_questions(self.items.n, 200, 3))
+
 # %% ../nbs/30_labelling.ipynb #5a1b2854
+#| code-fold: true
+#| code-summary: "ids in questions"
 def _rows_of(names, questions):
     "Questions by id as questions by row number."
     rows, out = {i: r for r, i in enumerate(names)}, []
@@ -1130,6 +1331,8 @@ def _rows_of(names, questions):
     return out
 
 # %% ../nbs/30_labelling.ipynb #9302eb9c
+#| code-fold: true
+#| code-summary: "a rehearsal"
 _WARM = set()  # learners that have run in this process
 
 
@@ -1149,86 +1352,9 @@ def warm_up(learner):
     except Exception:
         pass  # it was only a rehearsal
 
-# %% ../nbs/30_labelling.ipynb #49eca9b6
-class _Out(Session):
-    "What leaves a session."
-
-    def result(self):
-        "A data frame: the table with cluster, probability, and whether answers support it."
-        try:
-            import pandas as pd
-        except ImportError:
-            raise ImportError(
-                "result() gives a pandas data frame: pip install pandas. Without it, use table() or to_csv()."
-            ) from None
-        return pd.DataFrame(self.table())
-
-    def to_csv(self, path=None):
-        "Write the result; returns the path."
-        from csc_nb.demo import atomic_write
-
-        path = (
-            Path(path)
-            if path
-            else getattr(self, "out", None)
-            or (self.log or Path("clusters")).with_suffix(".clusters.csv")
-        )
-        atomic_write(path, csv_text(self.table()))
-        return path
-
-    @property
-    def constraints(self):
-        "Answers about pairs, by id, without those filled in."
-        said = [
-            s
-            for s in self.said
-            if s.query.kind == "pair" and s.how not in ("implied", "skip")
-        ]
-        rows = np.array([s.query.items for s in said], np.int64).reshape(-1, 2)
-        return Constraints(
-            *rows.T,
-            [s.answer for s in said],
-            expert=[self.annotator] * len(said) if self.annotator else None,
-            ids=self.items.ids,
-            n_samples=self.items.n,
-            by="row",
-        )
-
-    def __repr__(self):
-        s = self.status()
-        return (
-            f"{type(self).__name__}: {s.given} answers ({s.same} same, {s.different} different, {s.unsure} unsure, {s.skipped} skipped), {s.implied} implied, {s.clusters} clusters"
-            + (f"; log {self.log.name}" if self.log else "; not saved")
-        )
-
-    def view(self, **kw):
-        "The buttons."
-        from csc_nb.labelling_view import AskView
-
-        warm_up(self.learner)
-        self._view = AskView(self, **kw)
-        return self._view
-
-    def _ipython_display_(self):
-        self.view()._ipython_display_()
-
-# %% ../nbs/30_labelling.ipynb #a714d8d8
-class AskPairs(_Out):
-    "“Same or different?” By default nCOBRAS asks: it finds the number of clusters and checks doubtful answers."
-
-    def _default(self):
-        from csc_nb.ncobras import NCOBRAS
-
-        return NCOBRAS(noise=0.05)
-
-
-class AskTriplets(_Out):
-    "“Which two of three belong together?” By default 200 random triples."
-
-    def _default(self):
-        return FixedQuestions(random_questions(self.items.n, 200, 3))
-
 # %% ../nbs/30_labelling.ipynb #68b9bde9
+#| code-fold: true
+#| code-summary: "logs of several people"
 def answers_of(
     log,  # a log
     ids,  # id of each row

@@ -6,12 +6,12 @@
 __all__ = ['KINDS', 'PAIR', 'TRIPLE', 'COMPARISON', 'GRADE', 'UNSURE', 'RESPONSES', 'WORDS', 'UNSURE_WORDS', 'VALUE_KIND',
            'close_words', 'parse_answers', 'parse_answer', 'answer_word', 'pair_value']
 
-# %% ../nbs/01b_vocabulary.ipynb #5f7442f1
+# %% ../nbs/01b_vocabulary.ipynb #18f2ba75
 import difflib
 
 import numpy as np
 
-# %% ../nbs/01b_vocabulary.ipynb #2bee99e3
+# %% ../nbs/01b_vocabulary.ipynb #f63c89cf
 KINDS = ("pair", "triple", "comparison", "grade")
 PAIR, TRIPLE, COMPARISON, GRADE = range(4)
 UNSURE = -1
@@ -22,7 +22,7 @@ RESPONSES = {
     "grade": (),
 }
 
-# %% ../nbs/01b_vocabulary.ipynb #30a635f2
+# %% ../nbs/01b_vocabulary.ipynb #7fd6b97b
 WORDS = {
     "pair": {
         "same": "same must must-link mustlink ml yes y true together link positive match + +1 1",
@@ -61,7 +61,7 @@ def _known_words(kind):
 
 _CODES = {kind: _known_words(kind) for kind in KINDS}
 
-# %% ../nbs/01b_vocabulary.ipynb #d840b63b
+# %% ../nbs/01b_vocabulary.ipynb #953c07cd
 VALUE_KIND = "value_kind='01' (1 same, 0 different) or value_kind='pm1' (+1 same, -1 different, 0 unsure)"
 
 
@@ -113,7 +113,7 @@ def _code_of(value, kind):
         return None
     return _CODES[kind].get(_spelling(value)) if isinstance(value, str) else None
 
-# %% ../nbs/01b_vocabulary.ipynb #dde64c4a
+# %% ../nbs/01b_vocabulary.ipynb #15067cc9
 def parse_answers(
     values,  # one answer for each question: words, numbers or truth values
     kind: str = "pair",  # kind of question
@@ -183,17 +183,20 @@ def _not_understood(values, bad, kind):
     empty = [i for i in bad if _empty(values[i])]
     if len(empty) == len(bad):
         return (
-            f"{len(bad):,} answers are empty: first is answer {bad[0]}. "
+            f"{len(bad):,} {'answer is' if len(bad) == 1 else 'answers are'} empty: "
+            f"first is answer {bad[0]}. "
             "Leave these rows out, or write 'unsure'."
         )
     words = [*RESPONSES[kind], "unsure"] if kind != "grade" else ["0, 1, 2, …", "unsure"]
+    if kind == "triple":
+        words[0] = "ab (c is odd)"
     return (
         f"{len(bad):,} {'answer' if len(bad) == 1 else 'answers'} not understood: "
         f"first is answer {bad[0]}: {first!r}{close_words(first, _CODES[kind])}. "
         f"Answers to a {kind}: {', '.join(words)}."
     )
 
-# %% ../nbs/01b_vocabulary.ipynb #2d352ebf
+# %% ../nbs/01b_vocabulary.ipynb #b9315dbc
 def parse_answer(
     value,  # a word, a number, or True and False
     kind: str = "pair",  # kind of question

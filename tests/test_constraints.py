@@ -62,7 +62,7 @@ def tables(draw, k=2, answers=("must", "cannot", "unsure"), max_rows=9):
         expert=None if who is None else each(who),
     )
     ids = draw(names(n))
-    kw |= dict(n_samples=n) if ids is None else dict(ids=ids)
+    kw |= dict(n_samples=n) if ids is None else dict(ids=ids, by="row")
     cls = Constraints if k == 2 else Triplets
     return cls(*(np.array(rows, int).reshape(m, k).T), each(st.sampled_from(answers)), **kw)
 
@@ -270,7 +270,7 @@ def test_library_needs_no_pandas():
 def test_order_of_a_and_b_does_not_matter(c, rnd):
     flip = np.array([rnd.random() < 0.5 for _ in range(c.n_constraints)], bool)
     a, b = np.where(flip, c.b, c.a), np.where(flip, c.a, c.b)
-    kw = dict(n_samples=c.n_samples) if c.ids is None else dict(ids=c.ids)
+    kw = dict(n_samples=c.n_samples) if c.ids is None else dict(ids=c.ids, by="row")
     d = Constraints(
         a,
         b,
@@ -317,7 +317,7 @@ def test_sorting_a_triple_keeps_the_odd_row(t):
                 if pair is None
                 else "".join(x for x, v in zip("abc", col) if v in pair)
             )
-        kw = dict(n_samples=t.n_samples) if t.ids is None else dict(ids=t.ids)
+        kw = dict(n_samples=t.n_samples) if t.ids is None else dict(ids=t.ids, by="row")
         same(
             Triplets(
                 *rows,
@@ -394,14 +394,14 @@ def test_from_labels(y, balanced, seed, data):
 
 
 def test_unrank_is_exact_for_huge_numbers():
-    from csc_nb.constraints import _unrank
+    from csc_nb.graph import unrank_pairs
 
     J = np.r_[2:200, 2 ** np.arange(8, 31) - 1, 2 ** np.arange(8, 31) + 1, 3_000_000_019]
     for j, t in (
         (J, J * (J - 1) // 2),
         (J, J * (J - 1) // 2 + J - 1),
     ):  # first and last pair of each row
-        i, k = _unrank(t)
+        i, k = unrank_pairs(t)
         assert (k == j).all() and (i == t - j * (j - 1) // 2).all()
 
 

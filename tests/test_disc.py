@@ -20,7 +20,7 @@ from csc_nb.disc import (
     Exact,
     Landmarks,
     _krylov,
-    _principal,
+    principal_basis,
     _psi_products,
     alternate,
     balance,
@@ -261,7 +261,7 @@ def test_rotation_within_the_subspace_changes_nothing():
     np.testing.assert_allclose(gradient(b, p), G @ R, atol=1e-10)
     np.testing.assert_allclose(W.T @ G, (W.T @ G).T, atol=1e-12)
     np.testing.assert_allclose(
-        np.abs(_principal(W, p.X)), np.abs(_principal(W @ R, p.X)), atol=1e-8
+        np.abs(principal_basis(W, p.X)), np.abs(principal_basis(W @ R, p.X)), atol=1e-8
     )
 
 
@@ -381,17 +381,17 @@ def test_rows_without_a_score_take_no_part():
             ["column 0 is not numbers"],
         ),
         (np.zeros((2, 2, 2)), {}, ["shape (2, 2, 2)"]),
-        (None, dict(mu=-1), ["mu=-1"]),
-        (None, dict(mu="large"), ["'balance'"]),
-        (None, dict(sigma=0), ["sigma=0"]),
+        (None, dict(mu=-1), ["'mu' parameter", "-1"]),
+        (None, dict(mu="large"), ["balance", "'large'"]),
+        (None, dict(sigma=0), ["'sigma' parameter", "0"]),
         (None, dict(sigma="x"), ["subspace"]),
         (None, dict(n_components=7), ["between 1 and", "6"]),
-        (None, dict(n_components=0), ["n_components=0"]),
+        (None, dict(n_components=0), ["'n_components' parameter", "0"]),
         (None, dict(solver="newton"), ["alternate"]),
-        (None, dict(n_init=0), ["n_init=0"]),
-        (None, dict(max_iter=2.5), ["max_iter=2.5"]),
-        (None, dict(tol=0), ["tol=0"]),
-        (None, dict(n_landmarks=1), ["n_landmarks=1"]),
+        (None, dict(n_init=0), ["'n_init' parameter", "0"]),
+        (None, dict(max_iter=2.5), ["'max_iter' parameter", "2.5"]),
+        (None, dict(tol=0), ["'tol' parameter", "0"]),
+        (None, dict(n_landmarks=1), ["'n_landmarks' parameter", "1"]),
         (np.arange(120.0), dict(n_landmarks=20, unbiased=True), ["n_landmarks=None"]),
         (np.arange(120.0), dict(n_landmarks=20, solver="alternate"), ["exact kernels"]),
         (None, dict(n_clusters=500), ["n_samples=120"]),

@@ -1,14 +1,18 @@
 """The label hierarchy: E-step, M-steps, starts, estimator and baselines."""
 
-import pickle, warnings
+import json
+import pickle
+import warnings
 from itertools import product
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from scipy.special import expit
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
@@ -19,9 +23,11 @@ from sklearn.utils.estimator_checks import check_estimator
 from csc_nb.datasets import load, toy_tree
 from csc_nb.estimators import methods
 from csc_nb.hierarchy import (
+    EMRules,
     FastTag,
     LabelHierarchy,
-    Rules,
+    _fixed_weights,
+    _pairs_at,
     ancestors,
     as_labels,
     binary_relevance,
@@ -31,9 +37,11 @@ from csc_nb.hierarchy import (
     closure,
     cooccurrence,
     e_step,
+    edge_moves,
+    em_init,
     em_step,
+    expect,
     fit_hierarchy,
-    init_state,
     label_pairs_test,
     m_step_alternate,
     m_step_exact,
@@ -44,15 +52,15 @@ from csc_nb.hierarchy import (
     most_probable,
     newick,
     pair_posterior,
+    penalised,
     posterior,
     profile_edges,
     run_em,
+    start_tree,
     topological,
     tree_rf,
+    tree_value,
     update_alpha,
-    value,
-    _fixed_weights,
-    _pairs_at,
 )
 
 TIGHT = dict(tol=1e-9)
@@ -245,11 +253,11 @@ def test_arborescence_equals_networkx(K):
 
 def test_profile_weights_are_maxima():
     t = toy(n=80)
-    r = Rules(2.0, solver=TIGHT)
-    s = init_state(t.data, t.Z, t.parents, 0.3, 0.05, r)
-    q = e_step(t.data @ s.coef.T + s.intercept, t.Z, s.parents, s.alpha, s.eps)
+    r = EMRules(2.0, solver=TIGHT)
+    s = em_init(t.data, t.Z, r, t.parents, 0.3, 0.05)
+    q = expect(s, t.data, t.Z)
     edges = np.array([[-1, 0], [0, 1], [4, 1], [1, 0]])
-    w, coef, b = profile_edges(t.data, q, s.parents, edges, 2.0, 0.05, **TIGHT)
+    w, coef, b = profile_edges(t.data, q, s.parents, edges, r, 0.05)
     rng = np.random.default_rng(0)
     for k, (p, c) in enumerate(edges):
 
@@ -288,14 +296,14 @@ def test_exact_m_step_is_never_below_the_alternating_one(start):
     gains = []
     for seed, noise in ((0, 0.1), (1, 0.3), (2, 0.5)):
         t = toy(noise, 200, seed)
-        r = Rules(1.0, solver=TIGHT)
+        r = EMRules(1.0, solver=TIGHT)
         tree = {"flat": np.full(12, -1), "chow-liu": chow_liu(t.Z), "truth": t.parents}[
             start
         ]
-        s = init_state(t.data, t.Z, tree, noise, 0.05, r)
-        q = e_step(t.data @ s.coef.T + s.intercept, t.Z, s.parents, s.alpha, s.eps)
+        s = em_init(t.data, t.Z, r, tree, noise, 0.05)
+        q = expect(s, t.data, t.Z)
         a, e = (
-            _bound(t.data, q, s, f(t.data, q, s, r), 1.0)
+            _bound(t.data, q, s, f(s, t.data, q, r), 1.0)
             for f in (m_step_alternate, m_step_exact)
         )
         gains.append(e - a)
@@ -309,37 +317,38 @@ def test_exact_m_step_is_never_below_the_alternating_one(start):
 def test_em_never_decreases_at_fixed_eps(m_step, per_label):
     for seed, noise in ((0, 0.2), (1, 0.4)):
         t = toy(noise, 200, seed)
-        r = Rules(1.0, m_step, per_label=per_label, decay=1.0, solver=TIGHT)
-        s, h = init_state(t.data, t.Z, chow_liu(t.Z), noise, 0.05, r), []
+        r = EMRules(1.0, m_step, per_label=per_label, decay=1.0, solver=TIGHT)
+        s, h = em_init(t.data, t.Z, r, chow_liu(t.Z), noise, 0.05), []
         for _ in range(12):
-            s, o = em_step(t.data, t.Z, s, r)
-            h.append(o)
+            s = em_step(s, t.data, t.Z, r)
+            h.append(s.value)
         assert (np.diff(h) >= -1e-7 * np.abs(h[:-1])).all(), np.diff(h).min()
         assert h[-1] > h[0]
 
 
 def test_em_with_loose_solver_and_rare_tree_steps_still_climbs():
     t = toy(0.3, 300)
-    r = Rules(1.0, decay=1.0, solver=dict(solver="lbfgs", tol=1e-5, max_iter=5))
-    _, h, _ = run_em(
-        t.data, t.Z, init_state(t.data, t.Z, chow_liu(t.Z), 0.3, 0.02, r), r, 20, 0.0
-    )
+    r = EMRules(1.0, decay=1.0, solver=dict(solver="lbfgs", tol=1e-5, max_iter=5))
+    start = em_init(t.data, t.Z, r, chow_liu(t.Z), 0.3, 0.02)
+    h = run_em(start, t.data, t.Z, r, 20, 0.0).history
     assert (np.diff(h) >= -1e-7 * np.abs(h[0])).all()
 
 
 def test_moves_never_lower_the_objective():
     t = toy(0.5, 400, 1)
-    r = Rules(1.0, decay=1.0, solver=TIGHT)
-    s = init_state(t.data, t.Z, chow_liu(t.Z), 0.5, 0.01, r)
-    a, b = (fit_hierarchy(t.data, t.Z, s, r, 10, 1e-4, 3, k) for k in (0, 3))
+    r = EMRules(1.0, decay=1.0, solver=TIGHT)
+    s = em_init(t.data, t.Z, r, chow_liu(t.Z), 0.5, 0.01)
+    a, b = (fit_hierarchy(s, t.data, t.Z, r, 10, 1e-4, 3, k) for k in (0, 3))
     assert b[1][-1] >= a[1][-1] - 1e-6 * abs(a[1][-1])
     assert (np.diff(b[1]) >= -1e-6 * abs(b[1][0])).all()
-    np.testing.assert_allclose(value(t.data, t.Z, b[0], r), b[1][-1])
+    np.testing.assert_allclose(tree_value(b[0], t.data, t.Z, r), b[1][-1])
 
 
 def test_flat_and_complete_is_binary_relevance():
     t = toy(0.0, 200)
-    h = LabelHierarchy(lam=4.0, alpha=0.0, init="flat", learn_tree=False).fit(t.data, t.Y)
+    h = LabelHierarchy(lam=4.0, alpha=0.0, init="flat", learn_tree=False, scale=False).fit(
+        t.data, t.Y
+    )
     for c in range(12):
         lr = LogisticRegression(C=8 / 4, tol=1e-9, max_iter=5000).fit(t.data, t.Y[:, c])
         np.testing.assert_allclose(h.coef_[c], lr.coef_[0], atol=2e-3)
@@ -392,8 +401,9 @@ def test_learned_tree_beats_chow_liu_and_alternation():
 
 
 def test_chow_liu_is_the_maximum_spanning_tree():
-    from csc_nb.hierarchy import mutual_information_matrix
     from sklearn.metrics import mutual_info_score
+
+    from csc_nb.hierarchy import mutual_information_matrix
 
     t = toy(0.3)
     MI = mutual_information_matrix(t.Z)
@@ -481,10 +491,10 @@ def test_given_tree_names_and_exports():
 @pytest.mark.parametrize(
     "bad, says",
     [
-        (dict(eps=0.0), "eps=0.0"),
-        (dict(eps=0.6), "between 0 and 0.5"),
-        (dict(lam=-1), "negative"),
-        (dict(alpha=1.0), "not recorded"),
+        (dict(eps=0.0), "Got 0.0"),
+        (dict(eps=0.6), "without its parent"),
+        (dict(lam=-1), "penalty"),
+        (dict(alpha=1.0), "missing rate"),
         (dict(alpha="x"), "'moment'"),
         (dict(m_step="x"), "alternate"),
         (dict(init="x"), "chow-liu"),
@@ -546,7 +556,7 @@ def test_starts_seeds_clone_pickle_pipeline():
         pickle.loads(pickle.dumps(a)).predict(t.data), a.predict(t.data)
     )
     one = LabelHierarchy(init="flat", max_iter=10).fit(t.data, t.Z)
-    assert a.objective_history_[-1] >= one.objective_history_[-1]
+    assert a.objective_history_[-1] <= one.objective_history_[-1]
     assert np.isfinite(
         cross_val_score(
             make_pipeline(StandardScaler(), LabelHierarchy(max_iter=5)), t.data, t.Z, cv=3
@@ -575,7 +585,7 @@ NOT_FOR_LABEL_SETS = {
 
 def test_sklearn_checks():
     results = check_estimator(
-        LabelHierarchy(max_iter=2, moves=0), on_fail=None, on_skip=None
+        LabelHierarchy(max_iter=2, n_tree_moves=0), on_fail=None, on_skip=None
     )
     failed = {
         r["check_name"]: str(r["exception"])[:200]
@@ -715,3 +725,114 @@ def test_newsgroups_tree():
         pytest.skip("ng20_2000 is not here")
     Z = (b.Z * (np.random.default_rng(0).random(b.Z.shape) >= 0.1)).astype(np.int8)
     assert tree_rf(b.parents, LabelHierarchy(max_iter=15).fit(b.data, Z).parents_) <= 4
+
+
+PAGE = Path(__file__).resolve().parent.parent / "nbs" / "18_hierarchy.ipynb"
+
+
+def listing(*cells):
+    "The names that cells of the chapter define: the literal algorithm stands there."
+    source = {c["id"]: "".join(c["source"]) for c in json.loads(PAGE.read_text())["cells"]}
+    names = {"np": np, "minimize": minimize, "product": product}
+    names |= {"expit": expit, "log_expit": log_expit}
+    for cell in cells:
+        exec(source[cell], names)
+    return names
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_as_published_is_the_listing_of_the_page(seed):
+    literal = listing("002ffa5b", "pub-18-trees", "pub-18-list")["printed_hierarchy"]
+    t = toy_tree(100, groups=2, children=1, d=2, missing=0.2, random_state=seed)
+    tree, rate = start_tree("chow-liu", t.Z, t.label_names)
+    parents, labels = literal(t.data, t.Z, tree, max(rate, 0.01))
+    h = LabelHierarchy.as_published().fit(t.data, t.Z)
+    np.testing.assert_array_equal(h.parents_, parents)
+    np.testing.assert_array_equal(h.predict(t.data), labels)
+
+
+def test_each_step_of_a_round_is_taken():
+    t = toy(0.3, 300)
+    for m_step in ("exact", "alternate"):
+        rules = EMRules(1.0, m_step, solver=TIGHT)
+        s = em_init(t.data, t.Z, rules, np.full(12, -1), 0.05, 0.05)
+        q = expect(s, t.data, t.Z)
+        new = em_step(s, t.data, t.Z, rules)
+        assert new.value == pytest.approx(penalised(q, s, rules))
+        assert new.alpha[0] == pytest.approx(1 - t.Z.sum() / q.m.sum())
+        assert new.eps == pytest.approx(0.98 * 0.05)
+        assert np.abs(new.coef - s.coef).max() > 1e-3
+        kept = em_step(s, t.data, t.Z, rules._replace(learn_alpha=False, learn_tree=False))
+        np.testing.assert_array_equal(kept.alpha, s.alpha)
+        np.testing.assert_array_equal(kept.parents, s.parents)
+        assert np.abs(kept.coef - s.coef).max() > 1e-3
+
+
+def test_the_tree_is_reconsidered_and_moves_are_made():
+    t = toy(0.1, 300, 0)
+    rules = EMRules(1.0, decay=1.0, solver=TIGHT)
+    wrong = t.parents.copy()
+    wrong[[1, 5]] = wrong[5], wrong[1]  # two leaves change places
+    first = chow_liu(t.Z)
+    end = run_em(
+        em_init(t.data, t.Z, rules, first, 0.1, 0.05), t.data, t.Z, rules, 12, 0.0
+    ).state
+    assert tree_rf(t.parents, end.parents) < tree_rf(t.parents, first)
+    s = em_init(t.data, t.Z, rules, wrong, 0.1, 0.01)
+    moved, taken = edge_moves(s, t.data, t.Z, rules)
+    assert taken > 0 and tree_value(moved, t.data, t.Z, rules) > tree_value(
+        s, t.data, t.Z, rules
+    )
+    own = {(int(p), c) for c, p in enumerate(moved.parents)}
+    assert own <= set(map(tuple, moved.edges.tolist()))
+
+
+def test_start_models_use_the_ancestors_of_recorded_labels():
+    Z = np.array([[0, 1], [1, 1], [1, 0], [0, 0]] * 10)
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    rules = EMRules(1.0, solver=TIGHT)
+    s = em_init(X, Z, rules, np.array([-1, 0]), 0.1, 0.01)
+    on = np.maximum(Z[:, 0], Z[:, 1])
+    lr = LogisticRegression(C=2 / 1.0, tol=1e-9, max_iter=2000).fit(X, on)
+    np.testing.assert_allclose(s.coef[0], lr.coef_[0], atol=1e-3)
+    lr = LogisticRegression(C=2 / 1.0, tol=1e-9, max_iter=2000)
+    lr.fit(X[on == 1], Z[on == 1, 1])  # the child only where its parent is on
+    np.testing.assert_allclose(s.coef[1], lr.coef_[0], atol=1e-3)
+
+
+def test_units_do_not_matter():
+    t = toy(0.3, 200)
+    unit, shift = np.array([1e3, 1e-3] + [1.0] * 6), 5.0
+    a = LabelHierarchy(max_iter=10).fit(t.data, t.Z)
+    b = LabelHierarchy(max_iter=10).fit(t.data * unit + shift, t.Z)
+    np.testing.assert_array_equal(a.parents_, b.parents_)
+    want = a.predict_proba(t.data)
+    np.testing.assert_allclose(b.predict_proba(t.data * unit + shift), want, atol=1e-6)
+    np.testing.assert_allclose(b.coef_ * unit, a.coef_, atol=1e-5)
+
+
+def test_labels_that_nobody_recorded():
+    t = toy(0.3, 120)
+    with pytest.warns(UserWarning, match="None of the 12 labels"):
+        h = LabelHierarchy(max_iter=5).fit(t.data, np.zeros_like(t.Z))
+    assert h.alpha_ == 0 and not h.predict(t.data).any()
+    assert np.isfinite(h.predict_proba(t.data)).all()
+    Z = t.Z.copy()
+    Z[:, 3] = 0
+    m = np.where(Z, 1.0, 0.2)
+    rates = update_alpha(Z, m, per_label=True)
+    others = np.arange(12) != 3
+    assert rates[3] == pytest.approx(1 - Z.sum() / m[:, others].sum())
+    assert (rates < 1 - 1e-6).all()
+
+
+def test_old_name_of_the_moves():
+    with pytest.warns(FutureWarning, match="n_tree_moves"):
+        assert LabelHierarchy(moves=2).n_tree_moves == 2
+
+
+def test_default_penalty_is_a_normal_prior_of_the_logits():
+    t = toy(0.2, 150)
+    a = LabelHierarchy(max_iter=8).fit(t.data, t.Z)
+    b = LabelHierarchy(8**2 / 16, max_iter=8).fit(t.data, t.Z)
+    np.testing.assert_array_equal(a.coef_, b.coef_)

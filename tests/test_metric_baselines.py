@@ -219,7 +219,9 @@ def test_clusterers_predict_what_they_fitted(cls):
     m = cls(3, n_init=5, random_state=0, tune=False).fit(IRIS, constraints=CLEAN)
     np.testing.assert_array_equal(m.predict(IRIS), m.labels_)
     broken = (m.labels_[CLEAN.a] == m.labels_[CLEAN.b]) != (CLEAN.value > 0)
-    np.testing.assert_array_equal(m.suspects_, np.c_[CLEAN.a, CLEAN.b, CLEAN.value][broken])
+    np.testing.assert_array_equal(
+        m.broken_answers_, np.c_[CLEAN.a, CLEAN.b, CLEAN.value][broken]
+    )
 
 
 def test_tuning_counts_held_out_answers_only():
@@ -241,13 +243,13 @@ def test_triplets_help_on_wine():
     "bad,match",
     [
         (me.ITML(gamma=0.0), "price of slack"),
-        (me.RCA(reg=0.0), "above 0"),
+        (me.RCA(reg=0.0), "'reg' parameter of RCA.*Got 0.0"),
         (me.ITML(bounds=(95, 5)), "lower one first"),
-        (me.ITML(bounds=5), "two percentiles"),
+        (me.ITML(bounds=5), "'bounds' parameter of ITML.*Got 5"),
         (me.MMC(reg=-1), "at least 0"),
-        (me.LSML(eta=0), "eta=0 must be above 0"),
+        (me.LSML(eta=0), "'eta' parameter of LSML.*Got 0"),
         (me.SparseLP(gamma=0), "price of the entries"),
-        (me.ITMLKMeans(3, folds=1), "at least 2"),
+        (me.ITMLKMeans(3, folds=1), "'folds' parameter.*Got 1"),
     ],
 )
 def test_bad_parameters(bad, match):
@@ -260,5 +262,5 @@ def test_a_clusterer_tunes_the_learner_it_is_given():
         IRIS, constraints=CLEAN
     )
     assert m.learner_.reg in me.RCA._grid[1] and len(m.tuning_) == 3
-    with pytest.raises(TypeError, match="not a metric learner"):
+    with pytest.raises(ValueError, match="'learner' parameter.*transform.*metric learner"):
         me.ITMLKMeans(3, learner="itml").fit(IRIS, constraints=CLEAN)

@@ -1,6 +1,7 @@
 "Questions, simulated people, the journal and the active-learner loop (notebook 03)."
 
 import copy, inspect, json, math, os, pickle, signal, subprocess, sys, time, warnings
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
@@ -26,11 +27,14 @@ from csc_nb.oracles import (
     ConfusionOracle,
     Dialogue,
     ExpertPanel,
+    SAVE,
     Journal,
+    LearnerState,
     NoisyOracle,
     Pair,
     RandomPairLearner,
     ReplayOracle,
+    Runner,
     Triple,
     drive,
     n_flips,
@@ -44,17 +48,30 @@ from csc_nb.oracles import (
 X, y = make_blobs(40, centers=3, cluster_std=2.5, random_state=3)
 
 
+@dataclass(kw_only=True)
+class ChooserState(LearnerState):
+    reps: list
+    order: list
+    late: int = 0
+
+
 class Chooser(ActiveLearner):
     "Cheap learner whose questions depend on the answers and on rng: pairs and triples, k groups by first representative."
 
-    def __init__(self, triples=True, fail_at=None, random_state=None):
-        self.triples, self.fail_at, self.random_state = triples, fail_at, random_state
+    def __init__(self, triples=True, fail_at=None, save=True, random_state=None):
+        self.triples, self.fail_at, self.save = triples, fail_at, save
+        self.random_state = random_state
 
-    def _queries(self, X, rng):
-        n, labels = len(X), np.zeros(len(X), dtype=int)
-        self._publish(labels)
-        reps = [int(rng.integers(n))]
-        for i in rng.permutation(n).tolist():
+    def _begin(self, X, rng):
+        reps, order = [int(rng.integers(len(X)))], rng.permutation(len(X)).tolist()
+        return ChooserState(rng=rng, labels=np.zeros(len(X), int), reps=reps, order=order)
+
+    def _queries(self, X, state):
+        n, rng, labels, reps = len(X), state.rng, state.labels, state.reps
+        while state.order:
+            if self.save:
+                yield SAVE
+            i = state.order.pop(0)
             if i in reps:
                 continue
             for k, r in enumerate(reps):
@@ -72,18 +89,15 @@ class Chooser(ActiveLearner):
                 if said == "ab":
                     labels[b] = labels[a]
                 if len(reps) > 4:
-                    self.late_ = len(reps)
-            self._publish(lambda now=labels.copy(): now)
-        return labels
+                    state.late = len(reps)
+            state.labels = labels = labels.copy()
 
 
 def state(learner):
     "All that can be seen of a learner."
     q = learner.ask()
-    seen = {
-        k: v for k, v in vars(learner).items() if k.endswith("_") and k not in ("history_",)
-    }
-    return learner.labels_.tolist(), learner.answers_, q, q and q.id, seen
+    late = getattr(learner.state_, "late", None)
+    return learner.labels_.tolist(), learner.answers_, q, q and q.id, learner.seed_, late
 
 
 # ---------------------------------------------------------------- questions
@@ -399,7 +413,7 @@ def test_journal_nonsense_names_its_line(tmp_path, edit, line, message):
         read_journal,
         Journal,
         ReplayOracle,
-        lambda p: RandomPairLearner(3).start(X, journal=p),
+        lambda p: Runner(RandomPairLearner(3), X, journal=p),
     ):
         with pytest.raises(ValueError, match=rf"log\.jsonl, line {line}: .*{message}"):
             reader(path)
@@ -440,7 +454,9 @@ def test_journal_refuses_to_write_nonsense(tmp_path):
 
 
 def test_failed_write_leaves_the_log_as_it_was(tmp_path, monkeypatch):
-    learner = RandomPairLearner(3, random_state=0).start(X, journal=tmp_path / "log.jsonl")
+    learner = Runner(
+        RandomPairLearner(3, random_state=0), X, journal=tmp_path / "log.jsonl"
+    )
     learner.tell(learner.ask(), "same")
     before, q = (tmp_path / "log.jsonl").read_bytes(), learner.ask()
 
@@ -457,7 +473,7 @@ def test_failed_write_leaves_the_log_as_it_was(tmp_path, monkeypatch):
         and learner.ask() == q
     )
     learner.tell(q, "different")
-    assert learner._journal.n == 2
+    assert learner.journal.n == 2
 
 
 def test_acknowledged_means_synced(tmp_path, monkeypatch):
@@ -467,15 +483,14 @@ def test_acknowledged_means_synced(tmp_path, monkeypatch):
     seen = []
 
     class Looks(RandomPairLearner):
-        def _queries(self, X, rng):
-            self._publish(np.zeros(len(X)))
+        def _queries(self, X, state):
             for i in range(1, len(X)):
                 yield Pair(0, i)
                 seen.append(
                     (len((tmp_path / "log.jsonl").read_text().splitlines()), len(synced))
                 )
 
-    learner = Looks(3, random_state=0).start(X, journal=tmp_path / "log.jsonl")
+    learner = Runner(Looks(3, random_state=0), X, journal=tmp_path / "log.jsonl")
     n = len(synced)
     for k in range(4):
         learner.tell(learner.ask(), "same")
@@ -496,8 +511,8 @@ def test_second_process_is_refused(tmp_path):
 
 def test_rerunning_the_cell_takes_over(tmp_path):
     "In one process the newer journal wins and the older one refuses to write."
-    make = lambda: RandomPairLearner(3, random_state=0).start(
-        X, journal=tmp_path / "log.jsonl"
+    make = lambda: Runner(
+        RandomPairLearner(3, random_state=0), X, journal=tmp_path / "log.jsonl"
     )
     old = make()
     old.tell(old.ask(), "same")
@@ -584,7 +599,7 @@ def test_stale_questions_are_refused():
 
 
 def test_undo_limits_and_history():
-    l = Chooser(random_state=0).start(X, callback=lambda l: l.labels_.tolist())
+    l = Runner(Chooser(random_state=0), X, callback=lambda l: l.labels_.tolist())
     drive(l, NoisyOracle(y, 0.2, random_state=0), budget=30)
     assert len(l.history_) == 31
     old = list(l.history_)
@@ -600,8 +615,7 @@ def test_undo_limits_and_history():
 def test_undo_clears_later_attributes():
     l = Chooser(random_state=0).start(X)
     drive(l, lambda q: q.answer("different") if q.kind == "pair" else "none", budget=80)
-    assert hasattr(l, "late_")
-    assert not hasattr(l.undo(78), "late_")
+    assert l.state_.late and not l.undo(78).state_.late
 
 
 moves = st.lists(
@@ -609,6 +623,7 @@ moves = st.lists(
         st.sampled_from([1, -1, -1, 0]),
         st.integers(1, 6).map(lambda n: ("undo", n)),
         st.tuples(st.just("relabel"), st.integers(0, 30), st.sampled_from([1, -1, 0])),
+        st.tuples(st.just("hear"), st.integers(0, 39), st.integers(0, 39)),
     ),
     max_size=30,
 )
@@ -625,7 +640,7 @@ def test_any_walk_equals_a_fresh_replay(tmp_path, walk, seed):
     path = tmp_path / "walk.jsonl"
     path.unlink(missing_ok=True)
     word = lambda q, v: v if q.kind == "pair" else {1: "ab", -1: "none", 0: "unsure"}[v]
-    l, model = Chooser(random_state=seed).start(X, journal=path), []
+    l, model = Runner(Chooser(random_state=seed), X, journal=path), []
     for m in walk:
         if isinstance(m, int):
             q = l.ask()
@@ -636,21 +651,20 @@ def test_any_walk_equals_a_fresh_replay(tmp_path, walk, seed):
             n = min(m[1], len(model))
             l.undo(n)
             model = model[: len(model) - n]
+        elif m[0] == "hear":
+            if m[1] != m[2]:
+                l.hear(Pair(m[1], m[2]), "different")
+                model.append((Pair(m[1], m[2]), -1))
         elif m[1] < len(model):
             l.relabel(m[1], word(model[m[1]][0], m[2]))
-            assert l.answers_[: m[1]] == model[: m[1]] and l.answers_[m[1]] == (
-                model[m[1]][0],
-                word(model[m[1]][0], m[2]),
-            )
-            assert set(q for q, _ in l.answers_[m[1] :]) <= set(q for q, _ in model[m[1] :])
-            model = l.answers_
+            model[m[1]] = (model[m[1]][0], word(model[m[1]][0], m[2]))
         assert l.answers_ == model
-    fresh = Chooser(random_state=seed).start(X)
+    fresh = Chooser(save=False, random_state=seed).start(X)  # no snapshots: replay from 0
     for q, a in model:
-        fresh.tell(q, a)
+        fresh.hear(q, a)
     assert state(fresh) == state(l)
     l.close()
-    resumed = Chooser(random_state=seed).start(X, journal=path)
+    resumed = Runner(Chooser(random_state=seed), X, journal=path)
     assert state(resumed) == state(l)
     resumed.close()
     assert [(e["items"], e["answer"]) for e in standing_answers(read_journal(path)[0])] == [
@@ -662,38 +676,37 @@ def test_failing_or_interrupted_algorithm_can_be_undone(tmp_path):
     "The answer is in the log though the algorithm broke on it; undo leads back."
     plain = Chooser(random_state=0).fit(X, oracle=NoisyOracle(y), budget=12)
     (i, r) = plain.ask().items
-    l = Chooser(fail_at=(i, r), random_state=0).start(X, journal=tmp_path / "log.jsonl")
+    l = Runner(Chooser(fail_at=(i, r), random_state=0), X, journal=tmp_path / "log.jsonl")
     with pytest.raises(RuntimeError, match="boom"):
         drive(l, NoisyOracle(y), budget=20)
-    assert l.n_queries_ == 12 and l._journal.n == 12
+    assert l.n_queries_ == 12 and l.journal.n == 12
     with pytest.raises(RuntimeError, match="boom"):
         l.ask()
     assert l.undo().ask() == plain.answers_[11][0]
-    l.fail_at = None  # the reason went away: replay leads on
+    l.learner.fail_at = None  # the reason went away: replay leads on
     assert state(l.tell(l.ask(), plain.answers_[11][1]))[:3] == state(plain)[:3]
 
 
 def test_a_learner_that_cheats_is_noticed():
     fresh = iter(range(100))
-    d = Dialogue(lambda: iter_pairs(next(fresh)))
+    d = Dialogue(LearnerState, lambda state: iter_pairs(next(fresh)))
 
     def iter_pairs(shift):
         for i in range(5):
             yield Pair(i, i + 1 + shift)
 
-    d.ask()
-    d.tell(1)
-    d.tell(1)
+    d.tell(d.ask(), 1)
+    d.tell(d.ask(), 1)
     with pytest.raises(RuntimeError, match="Replay went another way: answer 1"):
         d.undo()
     with pytest.raises(TypeError, match="yields Pair or Triple"):
-        Dialogue(lambda: (x for x in [(1, 2)])).ask()
+        Dialogue(LearnerState, lambda state: (x for x in [(1, 2)])).ask()
 
 
 def test_published_labels_are_checked():
     class Short(ActiveLearner):
-        def _queries(self, X, rng):
-            self._publish([0, 1])
+        def _queries(self, X, state):
+            state.labels = [0, 1]
             yield Pair(0, 1)
 
     with pytest.raises(ValueError, match="shape"):
@@ -747,8 +760,10 @@ def test_data_frames_bring_their_ids(tmp_path):
         l.feature_names_in_
     ) == ["u", "v"]
     with pytest.raises(ValueError, match="other data"):
-        RandomPairLearner(3, random_state=0).start(
-            df.iloc[::-1], journal=tmp_path / "log.jsonl"
+        Runner(
+            RandomPairLearner(3, random_state=0),
+            df.iloc[::-1],
+            journal=tmp_path / "log.jsonl",
         )
     with pytest.raises(ValueError, match="'p1' occurs twice"):
         RandomPairLearner(3).start(X, sample_id=["p1"] * 40)
@@ -758,7 +773,7 @@ def test_data_frames_bring_their_ids(tmp_path):
 
 def test_journal_event_fields(tmp_path):
     with Journal(tmp_path / "log.jsonl", annotator="Ann") as j:
-        l = Chooser(random_state=7).start(X, journal=j)
+        l = Runner(Chooser(random_state=7), X, journal=j)
         q = l.ask()
         l.tell(q, "same", seconds=1.5, shown=q.items[::-1]).undo()
         with pytest.raises(ValueError, match="not the rows"):
@@ -781,15 +796,15 @@ def test_journal_event_fields(tmp_path):
 
 
 def test_unseeded_learner_resumes_with_the_seed_of_its_log(tmp_path):
-    l = Chooser().start(X, journal=tmp_path / "log.jsonl")
+    l = Runner(Chooser(), X, journal=tmp_path / "log.jsonl")
     drive(l, NoisyOracle(y), budget=10)
     l.close()
-    assert state(Chooser().start(X, journal=tmp_path / "log.jsonl")) == state(l)
+    assert state(Runner(Chooser(), X, journal=tmp_path / "log.jsonl")) == state(l)
     with pytest.raises(ValueError, match="another seed"):
-        Chooser(random_state=l.seed_ + 1).start(X, journal=tmp_path / "log.jsonl")
+        Runner(Chooser(random_state=l.seed_ + 1), X, journal=tmp_path / "log.jsonl")
 
 
-def test_resume_refuses_other_questions(tmp_path):
+def test_resume_keeps_answers_to_other_questions(tmp_path):
     path = tmp_path / "log.jsonl"
     Chooser(random_state=0).fit(X, oracle=NoisyOracle(y), budget=3, journal=path)
     lines = path.read_text().splitlines(keepends=True)
@@ -797,21 +812,26 @@ def test_resume_refuses_other_questions(tmp_path):
     e["items"] = [i + 1 if i < 39 else 0 for i in e["items"]]
     lines[2] = json.dumps(e) + "\n"
     path.write_text("".join(lines))
-    with pytest.raises(ValueError, match=r"line 3: the log answers Pair"):
-        Chooser(random_state=0).start(X, journal=path)
+    with pytest.warns(UserWarning, match=r"line 3: 2 of 3 answers are to questions"):
+        run = Runner(Chooser(random_state=0), X, journal=path)
+    assert run.n_queries_ == 3 and tuple(e["items"]) in [q.items for q, _ in run.answers_]
+    run.close()
     Journal(path).close()  # and the lock was released
 
 
 def test_pickle_and_copy_wake_up_by_replay(tmp_path):
-    l = Chooser(random_state=0).start(
-        X, journal=tmp_path / "log.jsonl", callback=lambda l: 1
+    run = Runner(
+        Chooser(random_state=0),
+        X,
+        journal=tmp_path / "log.jsonl",
+        callback=lambda l: 1,
     )
-    drive(l, NoisyOracle(y, 0.1, random_state=0), budget=15)
+    l = run.run(NoisyOracle(y, 0.1, random_state=0), budget=15).learner
     for twin in (pickle.loads(pickle.dumps(l)), copy.deepcopy(l)):
         assert state(twin) == state(l)
         twin.tell(twin.ask(), "unsure").undo(9)  # goes its own way, and writes nothing
         assert twin.n_queries_ == 7
-    assert l.n_queries_ == 15 and l._journal.n == 15
+    assert l.n_queries_ == 15 and run.journal.n == 15
     assert not hasattr(clone(l), "seed_")
 
 
@@ -836,14 +856,20 @@ def test_after_fit_nothing_goes_unlogged(tmp_path):
     l = RandomPairLearner(3, random_state=0).fit(
         X, oracle=NoisyOracle(y), budget=3, journal=tmp_path / "log.jsonl"
     )
-    with pytest.raises(ValueError, match="is closed"):
-        l.tell(l.ask(), "same")
+    moves = (
+        lambda: l.tell(l.ask(), "same"),
+        lambda: l.hear(Pair(0, 1), "same"),
+        lambda: l.undo(),
+        lambda: l.relabel(0, "same"),
+    )
+    for move in moves:
+        with pytest.raises(ValueError, match="through its Runner.*log.jsonl"):
+            move()
     assert l.n_queries_ == 3
     with Journal(tmp_path / "log.jsonl") as j:
-        l.fit(
-            X, oracle=NoisyOracle(y), budget=5, journal=j
-        )  # a journal of the caller stays open
-        l.tell(l.ask(), "same")
+        run = Runner(l, X, journal=j).run(NoisyOracle(y), budget=5)
+        run.close()  # a journal of the caller stays open
+        run.tell(run.ask(), "same")
         assert j.n == 6
 
 
@@ -891,7 +917,9 @@ def test_pipeline_and_routing():
 WORKER = """
 import sys, time, numpy as np
 from sklearn.datasets import make_blobs
-from csc_nb.oracles import ActiveLearner, NoisyOracle, Pair, Triple
+from dataclasses import dataclass
+from csc_nb.oracles import SAVE, ActiveLearner, LearnerState, NoisyOracle, Pair, Triple
+STATE
 CHOOSER
 X, y = make_blobs(40, centers=3, cluster_std=2.5, random_state=3)
 person = NoisyOracle(y, .1, .1, random_state=5)
@@ -900,7 +928,9 @@ def slow(q):
     print(q.number, flush=True) # answers before this one were acknowledged
     return person(q)
 Chooser(random_state=3).fit(X, oracle=slow, budget=80, journal=sys.argv[1])
-""".replace("CHOOSER", inspect.getsource(Chooser))
+""".replace("CHOOSER", inspect.getsource(Chooser)).replace(
+    "STATE", inspect.getsource(ChooserState)
+)
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")

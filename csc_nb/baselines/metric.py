@@ -10,7 +10,7 @@ __all__ = ['differences', 'MetricLearner', 'minimise_psd', 'kkt', 'lengths', 'we
 
 # %% ../../nbs/21_metric_baselines.ipynb #398e0da7
 import warnings
-from typing import NamedTuple
+from numbers import Integral
 import numpy as np
 from numba import njit
 from scipy.optimize import linprog, minimize
@@ -19,17 +19,26 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import check_is_fitted
-from .kmeans import mean_var
+from csc_nb.baselines.kmeans import (
+    ABOVE_0,
+    AT_LEAST_0,
+    COUNT,
+    mean_var,
+    sort_answers,
+    warn_fewer_clusters,
+)
 from ..constraints import Constraints, as_triplets
-from ..estimators import broken_answers, ConstrainedClusterer
+from ..estimators import ConstrainedClusterer, broken_answers, frame_index
 from ..graph import ml_components
 
 # %% ../../nbs/21_metric_baselines.ipynb #a99320a3
 def differences(X, c):
     "Difference vectors, signs and weights of the answered pairs."
     said = c.value != 0
-    V, s, w = X[c.a[said]] - X[c.b[said]], c.value[said].astype(np.int64), c.weight[said]
+    a, b, s, w = c.a[said], c.b[said], c.value[said].astype(np.int64), c.weight[said]
+    V = X[a] - X[b]
     keep = (V**2).sum(1) > 0  # identical rows say nothing about a metric
     return V[keep], s[keep], w[keep]
 
@@ -38,27 +47,33 @@ class MetricLearner(TransformerMixin, BaseEstimator):
     "Base of the learned metrics: `fit(X, constraints=…)`, then `transform` maps x to Lᵀx."
 
     __metadata_request__fit = {"constraints": True, "sample_id": True}
-    _validate_X, _validate_fit = (
-        ConstrainedClusterer._validate_X,
-        ConstrainedClusterer._validate_fit,
-    )
-    _grid = (
-        None  # the parameter that says how far the answers are believed, and values to try
-    )
+    metric_: np.ndarray  # `(d, d)` the matrix A
+    components_: np.ndarray  # `(d, d)` the symmetric root of A: rows are mapped by it
+    objective_history_: list  # cost per iteration; it falls
+    n_iter_: int  # iterations made
+    _parameter_constraints: dict = {"random_state": ["random_state"]}
+    _check_params = ConstrainedClusterer._check_params
+    _validate_X = ConstrainedClusterer._validate_X
+    _validate_fit = ConstrainedClusterer._validate_fit
+    _why_bad = ConstrainedClusterer._why_bad
+    _grid: tuple = ()  # the parameter that says how far answers are believed; values to try
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Learn the metric; without links it is Euclidean."
+        self._check_params()
         X, c = self._validate_fit(X, constraints, sample_id)
-        return self._keep(*self._learn(X, c))
+        return self._keep(*self._learn(X, sort_answers(c.a, c.b, c, len(X))))
+
+    def _learn(self, X, c):
+        "The matrix A, the history of the objective, iterations."
+        raise NotImplementedError
 
     def _keep(self, A, history, n_iter=0):
         val, vec = np.linalg.eigh((A + A.T) / 2)
         self.metric_ = (vec * np.maximum(val, 0)) @ vec.T
         self.components_ = (vec * np.sqrt(np.maximum(val, 0))) @ vec.T
-        self.objective_history_, self.n_iter_ = (
-            [float(v) for v in history],
-            max(int(n_iter), 1),
-        )
+        self.objective_history_ = [float(v) for v in history]
+        self.n_iter_ = max(int(n_iter), 1)
         return self
 
     def transform(self, X):
@@ -76,18 +91,13 @@ def minimise_psd(
 ) -> tuple:  # A, values after each iteration, iterations
     "Minimise a convex f over positive semi-definite matrices, A = L Lᵀ."
     d = len(A0)
-    if diagonal:
-        wrap, unwrap, start = (
-            lambda v: np.diag(v),
-            lambda M: np.diag(M),
-            np.sqrt(np.diag(A0)),
-        )
-    else:
-        wrap, unwrap, start = (
-            lambda v: v.reshape(d, d),
-            lambda M: M.ravel(),
-            np.linalg.cholesky(A0).ravel(),
-        )
+    root = np.sqrt(np.diag(A0)) if diagonal else np.linalg.cholesky(A0).ravel()
+
+    def wrap(v):
+        return np.diag(v) if diagonal else v.reshape(d, d)
+
+    def unwrap(M):
+        return np.diag(M) if diagonal else M.ravel()
 
     def in_L(v):
         L = wrap(v)
@@ -97,7 +107,7 @@ def minimise_psd(
     history = [f(A0)[0]]
     res = minimize(
         in_L,
-        start,
+        root,
         jac=True,
         method="L-BFGS-B",
         callback=lambda v: history.append(f(wrap(v) @ wrap(v).T)[0]),
@@ -113,9 +123,8 @@ def kkt(f, A, diagonal=False):
     if diagonal:
         G = np.diag(np.diag(G))
     size = np.abs(G).max() * max(np.abs(A).max(), 1e-300) + 1e-300
-    return float(min(np.linalg.eigvalsh(G).min() * np.abs(A).max() / size, 0)), float(
-        np.abs(G @ A).max() / size
-    )
+    lowest = np.linalg.eigvalsh(G).min() * np.abs(A).max() / size
+    return float(min(lowest, 0)), float(np.abs(G @ A).max() / size)
 
 # %% ../../nbs/21_metric_baselines.ipynb #290f12d1
 def lengths(V, A):
@@ -141,16 +150,14 @@ def mmc_objective(
     def f(A):
         r = lengths(VD, A)
         total = (wD * r).sum()
-        value, G = (
-            (S * A).sum() - np.log(total),
-            S - weighted_outer(VD, wD / (2 * r * total)),
-        )
+        value = (S * A).sum() - np.log(total)
+        G = S - weighted_outer(VD, wD / (2 * r * total))
         if not rho:
             return value, G
         sign, logdet = np.linalg.slogdet(A)
-        return (
-            (value - rho * logdet, G - rho * np.linalg.inv(A)) if sign > 0 else (np.inf, G)
-        )
+        if sign <= 0:
+            return np.inf, G
+        return value - rho * logdet, G - rho * np.linalg.inv(A)
 
     return f
 
@@ -159,45 +166,43 @@ class MMC(MetricLearner):
     "Similar pairs close, dissimilar ones apart, eq. (3) (Xing et al. 2003)."
 
     _grid = "reg", (1.0, 0.1, 0.0)
+    _parameter_constraints = {
+        "diagonal": ["boolean"],
+        "reg": [AT_LEAST_0],
+        "max_iter": [COUNT],
+        "tol": [AT_LEAST_0],
+        "random_state": ["random_state"],
+    }
 
     def __init__(
         self,
         *,
         diagonal=False,  # only weights of columns?
-        reg=0.0,  # ρ in eq. (3′); 0 is the paper's objective
-        max_iter=500,
-        tol=1e-9,
-        random_state=None,
+        reg=0.0,  # ρ in eq. (3′), at least 0; 0 is the paper's objective
+        max_iter=500,  # steps of the optimiser
+        tol=1e-9,  # stop when the objective falls by less than this share of itself
+        random_state=None,  # seed
     ):
-        self.diagonal, self.reg, self.max_iter, self.tol, self.random_state = (
-            diagonal,
-            reg,
-            max_iter,
-            tol,
-            random_state,
-        )
+        self.diagonal = diagonal
+        self.reg = reg
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
 
     def _learn(self, X, c):
-        if not self.reg >= 0:
-            raise ValueError(f"reg={self.reg!r} must be at least 0.")
         V, s, w = differences(X, c)
         if not (s > 0).any():
             return np.eye(X.shape[1]), [0.0]
         VD, wD = V[s < 0], w[s < 0]
-        if not len(
-            VD
-        ):  # the paper: then all other pairs count as dissimilar; a sample of them
+        if not len(VD):  # the paper: all other pairs are dissimilar; a sample of them
             rng = check_random_state(self.random_state)
             VD = X[rng.randint(len(X), size=2000)] - X[rng.randint(len(X), size=2000)]
             VD = VD[(VD**2).sum(1) > 0]
             wD = np.ones(len(VD))
-        scale = mean_var(X)
-        f = mmc_objective(
-            V[s > 0], w[s > 0] / w[s > 0].sum(), VD, wD, self.reg / X.shape[1]
-        )
-        return minimise_psd(
-            f, np.eye(X.shape[1]) / scale, self.diagonal, self.max_iter, self.tol
-        )
+        wS = w[s > 0] / w[s > 0].sum()
+        f = mmc_objective(V[s > 0], wS, VD, wD, self.reg / X.shape[1])
+        A0 = np.eye(X.shape[1]) / mean_var(X)
+        return minimise_psd(f, A0, self.diagonal, self.max_iter, self.tol)
 
 # %% ../../nbs/21_metric_baselines.ipynb #434ebef0
 def chunklet_scatter(X, must):
@@ -214,19 +219,16 @@ class RCA(MetricLearner):
     "Whitening of the variation inside must-link groups, eq. (4) (Bar-Hillel et al. 2003)."
 
     _grid = "reg", (0.01, 0.1, 1.0)
+    _parameter_constraints = {"reg": [ABOVE_0]}
 
     def __init__(
         self,
         *,
-        reg=0.01,  # ρ, in units of the mean variance of a column
+        reg=0.01,  # ρ > 0 in units of a column's mean variance: groups need not span all
     ):
         self.reg = reg
 
     def _learn(self, X, c):
-        if not self.reg > 0:
-            raise ValueError(
-                f"reg={self.reg!r} must be above 0: the groups need not span all directions."
-            )
         C, n = chunklet_scatter(X, c.must)
         if n == 0:
             return np.eye(X.shape[1]), [0.0]
@@ -299,36 +301,36 @@ def itml(
 class ITML(MetricLearner):
     "The metric nearest to Euclidean that the answers allow, eq. (6) (Davis et al. 2007)."
 
+    multipliers_: np.ndarray  # `(m,)` how hard each answer pulls
     _grid = "gamma", (1.0, 0.1, 0.01)
+    _parameter_constraints = {
+        "gamma": [ABOVE_0],
+        "bounds": ["array-like"],
+        "max_iter": [COUNT],
+        "tol": [AT_LEAST_0],
+        "random_state": ["random_state"],
+    }
 
     def __init__(
         self,
         *,
-        gamma=1.0,  # price of slack: small = answers are doubted
-        bounds=(
-            5,
-            95,
-        ),  # percentiles of squared distances wanted for similar and dissimilar pairs
-        max_iter=1000,
-        tol=1e-3,
-        random_state=None,
+        gamma=1.0,  # price of slack, above 0: small = answers are doubted
+        bounds=(5, 95),  # percentiles of squared distances for similar and dissimilar pairs
+        max_iter=1000,  # passes over the answers
+        tol=1e-3,  # stop when no multiplier changes by more, relative to 1/distance
+        random_state=None,  # seed
     ):
-        self.gamma, self.bounds, self.max_iter, self.tol, self.random_state = (
-            gamma,
-            bounds,
-            max_iter,
-            tol,
-            random_state,
-        )
+        self.gamma = gamma
+        self.bounds = bounds
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
 
     def _learn(self, X, c):
-        if not self.gamma > 0:
-            raise ValueError(
-                f"gamma={self.gamma!r} must be above 0: it is the price of slack."
-            )
         if np.shape(self.bounds) != (2,) or not 0 <= self.bounds[0] < self.bounds[1] <= 100:
             raise ValueError(
-                f"bounds={self.bounds!r}: two percentiles are needed, the lower one first, such as (5, 95)."
+                f"bounds={self.bounds!r}: two percentiles are needed, the lower one first, "
+                "such as (5, 95)."
             )
         V, s, w = differences(X, c)
         d = X.shape[1]
@@ -338,15 +340,10 @@ class ITML(MetricLearner):
         i, j = np.triu_indices(n, 1) if n <= 500 else rng.randint(n, size=(2, 100_000))
         u, l = np.percentile(((X[i] - X[j]) ** 2).sum(1)[i != j], self.bounds)
         scale = mean_var(X)
+        wanted = max(u, 1e-9 * l) / scale, l / scale
+        stop = self.max_iter, self.tol
         A, self.multipliers_, _, history = itml(
-            V / np.sqrt(scale),
-            s,
-            self.gamma * w,
-            max(u, 1e-9 * l) / scale,
-            l / scale,
-            np.eye(d),
-            self.max_iter,
-            self.tol,
+            V / np.sqrt(scale), s, self.gamma * w, *wanted, np.eye(d), *stop
         )
         return A, history, len(history) - 1
 
@@ -357,7 +354,7 @@ def comparisons(
     t=None,  # resolved Triplets
     limit: int = 20_000,  # most comparisons made from pairs
     rng=None,  # numpy RandomState, for the sample
-) -> tuple:  # differences that should be short, differences that should be long, weights that sum to 1
+) -> tuple:  # differences that should be short, those that should be long, weights (sum 1)
     "Relative comparisons from triplets and from must-links against cannot-links."
     near, far, w = [], [], []
     if t is not None and not t.empty:
@@ -399,55 +396,52 @@ def lsml_objective(near, far, w, eta, A0):
 
 # %% ../../nbs/21_metric_baselines.ipynb #b72e49df
 class LSML(MetricLearner):
-    "A metric from relative comparisons: triplets, or must-links against cannot-links, eq. (9) (Liu et al. 2012)."
+    "A metric from triplets, or must-links against cannot-links, eq. (9) (Liu et al. 2012)."
 
     _grid = "eta", (10.0, 1.0, 100.0)
     __metadata_request__fit = {"constraints": True, "triplets": True, "sample_id": True}
+    _parameter_constraints = {
+        "eta": [ABOVE_0],
+        "max_comparisons": [COUNT],
+        "max_iter": [COUNT],
+        "tol": [AT_LEAST_0],
+        "random_state": ["random_state"],
+    }
 
     def __init__(
         self,
         *,
-        eta=10.0,  # how much the comparisons count against the prior
+        eta=10.0,  # how much the comparisons count against the prior, above 0
         max_comparisons=20_000,  # made from pairs
-        max_iter=300,
-        tol=1e-9,
-        random_state=None,
+        max_iter=300,  # steps of the optimiser
+        tol=1e-9,  # stop when the objective falls by less than this share of itself
+        random_state=None,  # seed
     ):
-        self.eta, self.max_comparisons, self.max_iter, self.tol, self.random_state = (
-            eta,
-            max_comparisons,
-            max_iter,
-            tol,
-            random_state,
-        )
+        self.eta = eta
+        self.max_comparisons = max_comparisons
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
         "Learn the metric from pairs, triplets, or both."
-        if sample_id is None and hasattr(X, "iloc"):
-            sample_id = np.asarray(X.index)
+        self._check_params()
+        index = frame_index(X)
         X, c = self._validate_fit(X, constraints, sample_id)
-        t = as_triplets(triplets, n_samples=len(X), sample_id=sample_id)
-        scale = mean_var(X)
-        comp = comparisons(
-            X / np.sqrt(scale),
-            c,
-            t,
-            self.max_comparisons,
-            check_random_state(self.random_state),
-        )
-        return self._keep(
-            *(self._learn(*comp) if len(comp[0]) else (np.eye(X.shape[1]), [0.0]))
-        )
+        c = sort_answers(c.a, c.b, c, len(X))
+        t = as_triplets(triplets, len(X), sample_id, index=index)
+        rng = check_random_state(self.random_state)
+        unit = X / np.sqrt(mean_var(X))
+        near, far, w = comparisons(unit, c, t, self.max_comparisons, rng)
+        if not len(near):
+            return self._keep(np.eye(X.shape[1]), [0.0])
+        return self._keep(*self._from_comparisons(near, far, w))
 
-    def _learn(self, near, far, w):
-        if not self.eta > 0:
-            raise ValueError(
-                f"eta={self.eta!r} must be above 0: it says how much the comparisons count."
-            )
+    def _from_comparisons(self, near, far, w):
+        "The matrix A, the history of the objective, iterations."
         A0 = np.eye(near.shape[1])
-        return minimise_psd(
-            lsml_objective(near, far, w, self.eta, A0), A0, False, self.max_iter, self.tol
-        )
+        f = lsml_objective(near, far, w, self.eta, A0)
+        return minimise_psd(f, A0, False, self.max_iter, self.tol)
 
 # %% ../../nbs/21_metric_baselines.ipynb #b78c42ba
 def sparse_lp(near, far, w, gamma):
@@ -456,22 +450,11 @@ def sparse_lp(near, far, w, gamma):
     i, j = np.triu_indices(d, 1)
     m = len(i)
     diag, off = far**2 - near**2, 2 * (far[:, i] * far[:, j] - near[:, i] * near[:, j])
-    margin = (
-        hstack([coo_array(-np.hstack([diag, off, -off])), -identity(T)])
-        if m
-        else hstack([coo_array(-diag), -identity(T)])
-    )
+    margin = hstack([coo_array(-np.hstack([diag, off, -off])), -identity(T)])
     ones, e = np.ones(2 * m), np.arange(m)
-    dominant = hstack(
-        [
-            -identity(d),
-            coo_array(
-                (np.ones(4 * m), (np.r_[i, j, i, j], np.r_[e, e, m + e, m + e])),
-                shape=(d, 2 * m),
-            ),
-            coo_array((d, T)),
-        ]
-    )
+    cells = np.r_[i, j, i, j], np.r_[e, e, m + e, m + e]
+    beside = coo_array((np.ones(4 * m), cells), shape=(d, 2 * m))
+    dominant = hstack([-identity(d), beside, coo_array((d, T))])
     res = linprog(
         np.r_[np.full(d, gamma), 2 * gamma * ones, w],
         A_ub=vstack([margin, dominant]).tocsr(),
@@ -484,28 +467,27 @@ def sparse_lp(near, far, w, gamma):
 
 
 class SparseLP(LSML):
-    "A sparse metric from relative comparisons by linear programming, eq. (10) (after Rosales and Fung 2006)."
+    "A sparse metric from comparisons, eq. (10) (after Rosales and Fung 2006)."
 
     _grid = "gamma", (0.01, 0.1, 0.001)
+    _parameter_constraints = {
+        "gamma": [ABOVE_0],
+        "max_comparisons": [COUNT],
+        "random_state": ["random_state"],
+    }
 
     def __init__(
         self,
         *,
-        gamma=0.01,  # price of the entries of A
+        gamma=0.01,  # price of the entries of A, above 0
         max_comparisons=2000,  # made from pairs
-        random_state=None,
+        random_state=None,  # seed
     ):
-        self.gamma, self.max_comparisons, self.random_state = (
-            gamma,
-            max_comparisons,
-            random_state,
-        )
+        self.gamma = gamma
+        self.max_comparisons = max_comparisons
+        self.random_state = random_state
 
-    def _learn(self, near, far, w):
-        if not self.gamma > 0:
-            raise ValueError(
-                f"gamma={self.gamma!r} must be above 0: it is the price of the entries of A."
-            )
+    def _from_comparisons(self, near, far, w):
         A, value, _ = sparse_lp(near, far, w, self.gamma)
         return (A, [value]) if A.any() else (np.eye(len(A)), [value])
 
@@ -526,58 +508,61 @@ def tune_learner(
     for f in range(folds):
         train, test = c.select(part != f), c.select(part == f)
         for i, v in enumerate(values):
-            Y = (
-                clone(learner)
-                .set_params(**{name: v})
-                .fit(X, constraints=train)
-                .transform(X)
-            )
+            trial = clone(learner).set_params(**{name: v})
+            Y = trial.fit(X, constraints=train).transform(X)
             z = KMeans(K, n_init=3, random_state=seed).fit(Y).labels_
             ok = (z[test.a] == z[test.b]) == (test.value > 0)
             kept[i] += (test.weight * ok * (test.value != 0)).sum()
     return values[int(kept.argmax())], kept / max((c.weight * (c.value != 0)).sum(), 1e-300)
 
-# %% ../../nbs/21_metric_baselines.ipynb #metric-keep
-def _keep_clusters(est, X, c):
-    "Fitted attributes from `learner_` and `kmeans_`."
-    est._used, est.labels_ = np.unique(est.kmeans_.labels_, return_inverse=True)
-    est.n_clusters_, est.metric_ = len(est._used), est.learner_.metric_
-    est.cluster_centers_ = np.array(
-        [X[est.labels_ == k].mean(0) for k in range(est.n_clusters_)]
-    )
-    est.objective_history_, est.n_iter_ = (
-        est.learner_.objective_history_,
-        est.kmeans_.n_iter_,
-    )
-    est.suspects_ = broken_answers(est.labels_, c)
-    return est
-
 # %% ../../nbs/21_metric_baselines.ipynb #09281392
+#| code-fold: true
+#| code-summary: "MetricKMeans: a learner, tuned on the answers, then k-means"
 class MetricKMeans(ConstrainedClusterer):
     "A learned metric, then k-means."
 
-    _default = None
+    labels_: np.ndarray  # `(n,)` cluster of each row
+    n_clusters_: int  # clusters found
+    cluster_centers_: np.ndarray  # `(K, d)` means of the clusters, in the space of `X`
+    metric_: np.ndarray  # `(d, d)` the learned matrix A
+    learner_: MetricLearner  # the fitted metric learner
+    kmeans_: KMeans  # the fitted k-means, in the learned space
+    tuning_: np.ndarray  # share of held-out answers kept, per value tried; only if tuned
+    objective_history_: list  # cost of the learner per iteration; it falls
+    n_iter_: int  # iterations of k-means
+    broken_answers_: np.ndarray  # `(m, 3)` rows a, b and the answer that the labels break
+    _old_attributes = {"suspects_": "broken_answers_"}
+    _parameter_constraints = {
+        "learner": [HasMethods(["fit", "transform"]), None],
+        "tune": ["boolean"],
+        "folds": [Interval(Integral, 2, None, closed="left")],
+        "n_init": [COUNT],
+        "max_iter": [COUNT],
+        "random_state": ["random_state"],
+    }
 
     def __init__(
         self,
-        n_clusters=8,
+        n_clusters=8,  # K
         *,
-        learner=None,  # a metric learner; None: the one this class is named after
+        learner=None,  # a metric learner such as ITML(); None: the one this class is named after
         tune=True,  # choose the learner's main parameter by cross-validation on the answers?
         folds=3,  # parts of the answers for that
         n_init=50,  # restarts of k-means
-        max_iter=300,
-        random_state=None,
+        max_iter=300,  # iterations of k-means
+        random_state=None,  # seed
     ):
-        (
-            self.n_clusters,
-            self.learner,
-            self.tune,
-            self.folds,
-            self.n_init,
-            self.max_iter,
-            self.random_state,
-        ) = n_clusters, learner, tune, folds, n_init, max_iter, random_state
+        self.n_clusters = n_clusters
+        self.learner = learner
+        self.tune = tune
+        self.folds = folds
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _default(self):
+        "The learner that stands for `None`."
+        return ITML()
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
         "Learn the metric from `constraints`, then cluster."
@@ -586,39 +571,40 @@ class MetricKMeans(ConstrainedClusterer):
 
     def _fit(self, X, c, more):
         K, rng = self._check_n_clusters(len(X)), check_random_state(self.random_state)
-        c = Constraints(
-            c.a, c.b, c.value, weight=c.weight, n_samples=len(X), value_kind="pm1"
-        )
-        if not isinstance(self.folds, (int, np.integer)) or self.folds < 2:
-            raise ValueError(f"folds={self.folds!r} must be a whole number of at least 2.")
-        if self.learner is not None and not hasattr(self.learner, "transform"):
-            raise TypeError(
-                f"learner={self.learner!r} is not a metric learner: give one such as ITML(), or None."
-            )
-        learner = clone(self.learner) if self.learner is not None else self._default()
+        answers = sort_answers(c.a, c.b, c, len(X))
+        learner = self._default() if self.learner is None else clone(self.learner)
         if "random_state" in learner.get_params():
             learner.set_params(random_state=rng.randint(2**31 - 1))
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # fewer distinct points than clusters
-            if (
-                self.tune
-                and getattr(learner, "_grid", None)
-                and c.n_constraints >= 4 * self.folds
-            ):
+            warnings.simplefilter("ignore", ConvergenceWarning)  # `_keep` says it better
+            grid = getattr(learner, "_grid", ())
+            if self.tune and grid and answers.n_constraints >= 4 * self.folds:
                 best, self.tuning_ = tune_learner(
-                    learner, learner._grid, X, c, K, self.folds, rng
+                    learner, grid, X, answers, K, self.folds, rng
                 )
-                learner.set_params(**{learner._grid[0]: best})
-            self.learner_ = learner.fit(X, constraints=c, **more)
-            self.kmeans_ = KMeans(
+                learner.set_params(**{grid[0]: best})
+            self.learner_ = learner.fit(X, constraints=answers, **more)
+            kmeans = KMeans(
                 K,
                 n_init=self.n_init,
                 max_iter=self.max_iter,
                 random_state=rng.randint(2**31 - 1),
-            ).fit(learner.transform(X))
-        return _keep_clusters(self, X, c)
+            )
+            self.kmeans_ = kmeans.fit(learner.transform(X))
+        return self._keep(X, c, K)
+
+    def _keep(self, X, c, K):
+        "Fitted attributes from `learner_` and `kmeans_`."
+        self._used, self.labels_ = np.unique(self.kmeans_.labels_, return_inverse=True)
+        self.n_clusters_, self.metric_ = len(self._used), self.learner_.metric_
+        means = [X[self.labels_ == k].mean(0) for k in range(self.n_clusters_)]
+        self.cluster_centers_ = np.array(means)
+        self.objective_history_ = self.learner_.objective_history_
+        self.n_iter_ = self.kmeans_.n_iter_
+        self.broken_answers_ = broken_answers(self.labels_, c)
+        if self.n_clusters_ < K:
+            warn_fewer_clusters(self.n_clusters_, K)
+        return self
 
     def predict(self, X):
         "The nearest centre in the learned space."
@@ -630,37 +616,48 @@ class MetricKMeans(ConstrainedClusterer):
 class ITMLKMeans(MetricKMeans):
     "k-means under the metric of `ITML`."
 
-    method_name, _default = "itml", ITML
+    method_name = "itml"
 
 
 class RCAKMeans(MetricKMeans):
     "k-means under the metric of `RCA`."
 
-    method_name, _default = "rca", RCA
+    method_name = "rca"
+
+    def _default(self):
+        return RCA()
 
 
 class MMCKMeans(MetricKMeans):
-    "k-means under the metric of `MMC`: the diagonal one, as in the thesis, unless another `learner` is given."
+    "k-means under the metric of `MMC`: the diagonal one, as in the thesis."
 
-    method_name, _default = "mmc", staticmethod(lambda: MMC(diagonal=True))
+    method_name = "mmc"
+
+    def _default(self):
+        return MMC(diagonal=True)
 
 
 class LSMLKMeans(MetricKMeans):
     "k-means under the metric of `LSML`: pairs, triplets or both."
 
-    method_name, _default, side_information = "lsml", LSML, ("pairs", "triplets")
+    method_name, side_information = "lsml", ("pairs", "triplets")
     __metadata_request__fit = {"constraints": True, "triplets": True, "sample_id": True}
+
+    def _default(self):
+        return LSML()
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
         "Learn the metric from `constraints` and `triplets`, then cluster."
-        if sample_id is None and hasattr(X, "iloc"):
-            sample_id = np.asarray(X.index)
+        index = frame_index(X)
         X, c = self._validate_fit(X, constraints, sample_id)
-        t = as_triplets(triplets, n_samples=len(X), sample_id=sample_id)
+        t = as_triplets(triplets, len(X), sample_id, index=index)
         return self._fit(X, c, {} if t.empty else {"triplets": t})
 
 
 class SparseLPKMeans(LSMLKMeans):
-    "k-means under the metric of `SparseLP`: pairs, triplets or both. Not in the registry: see eq. (10)."
+    "k-means under the metric of `SparseLP`: pairs, triplets or both. Not registered: see (10)."
 
-    method_name, _default = None, SparseLP
+    method_name = None
+
+    def _default(self):
+        return SparseLP()
