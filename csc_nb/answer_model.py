@@ -615,7 +615,7 @@ def run_em(
             break
     return Fit(before, counts, np.array(history))
 
-# %% ../nbs/41_answer_model.ipynb #4391d394
+# %% ../nbs/41_answer_model.ipynb #9ef94830
 #| code-fold: true
 #| code-summary: "cast_answers: from a table to blocks"
 _SHAPES = {"pair": ("pair", 2), "grade": ("pair", 2), "triple": ("triple", 4),
@@ -650,16 +650,17 @@ def cast_answers(
         rows = np.flatnonzero(mine)
         if not len(rows):
             continue
-        items = answers.rows[:, rows]
-        question = answers.question[rows]
-        if shape == "pair":
-            key = np.sort(items[:2], axis=0)
-        else:
-            key = items[:3]
-        _, first, case = np.unique(key, axis=1, return_index=True, return_inverse=True)
-        order = np.argsort(np.argsort(first, kind="stable"), kind="stable")
-        case = order[case.ravel()]
-        pairs = key[:2, np.sort(first)].T
+        numbers, at, place = np.unique(
+            answers.question[rows], return_index=True, return_inverse=True
+        )
+        pairs = np.sort(answers.rows[:2, rows[at]], axis=0).astype(np.int64)
+        key = pairs[0] * len(answers.items) + pairs[1] if shape == "pair" else numbers
+        _, first, question_case = np.unique(key, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), dtype=np.int64)
+        rank[np.argsort(first, kind="stable")] = np.arange(len(first))
+        question_case = rank[question_case.ravel()]
+        case = question_case[place.ravel()]
+        pairs = pairs[:, np.sort(first)].T
         graded = kinds[rows] == "grade"
         said = answers.response[rows].astype(np.int64)
         top = 0
@@ -677,14 +678,13 @@ def cast_answers(
             _SHAPES[shape][1],
             np.where(channels % 2 == 1, top, 0), answers.weight[rows],
         )  # fmt: skip
-        numbers, at = np.unique(question, return_index=True)
         F = None
         if features is not None:
             F = np.zeros((n, features.shape[1]))
-            np.add.at(F, case[at], features[numbers])
-            F /= np.bincount(case[at], minlength=n)[:, None]
+            np.add.at(F, question_case, features[numbers])
+            F /= np.bincount(question_case, minlength=n)[:, None]
         casts.append(
-            Cast(shape, block, F, rows, case, numbers, case[at], annotator, pairs)
+            Cast(shape, block, F, rows, case, numbers, question_case, annotator, pairs)
         )  # fmt: skip
     return casts
 
@@ -731,9 +731,7 @@ def _how_known(meet, prior, n_groups):
     "One sentence on where the shared error comes from."
     assumed = f"{100 * prior[0] / sum(prior):.0f} %"
     if meet == 0:
-        return (
-            f"shared error assumed {assumed}, not learned: no other group to compare with"
-        )
+        return f"shared error assumed {assumed}, not learned: no other group to compare with"
     if n_groups == 2:
         return f"only the two groups' product is seen; split by the prior of {assumed}"
     return f"learned from {n_groups} groups, prior {assumed}"
@@ -1096,9 +1094,7 @@ class AnswerClustering(ConstrainedClusterer):
         place = {i: k for k, i in enumerate(np.asarray(self.row_id_).tolist())}
         unknown = [i for i in np.ravel(ids).tolist() if i not in place]
         if unknown:
-            raise ValueError(
-                f"{len(unknown)} ids are not in X: the first is {unknown[0]!r}."
-            )
+            raise ValueError(f"{len(unknown)} ids are not in X: the first is {unknown[0]!r}.")
         return np.vectorize(place.get, otypes=[int])(ids)
 
     def _all_answers(self, answers, constraints, triplets):
@@ -1125,9 +1121,7 @@ class AnswerClustering(ConstrainedClusterer):
                 "fit needs answers= (an Answers table, or a data frame), or features X."
             )
         if answers.n_answers == 0:
-            raise ValueError(
-                "The table of answers is empty: there is nothing to learn from."
-            )
+            raise ValueError("The table of answers is empty: there is nothing to learn from.")
         return answers
 
     def _check_features(self, F, answers):

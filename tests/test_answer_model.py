@@ -682,3 +682,22 @@ def test_real_prompts_are_grouped_again():
     )
     m = AnswerClustering(grouping="cv").fit(None, answers=A, question_features=F)
     assert m.chosen_["grouping"] == "2 groups"
+
+
+def test_features_of_items_are_handed_over():
+    "One place hands over to `csc_nb.answer_items`; ids follow the rows of X."
+    pytest.importorskip("csc_nb.answer_items")
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 20)
+    X = rng.normal(size=(40, 2)) + 4 * y[:, None]
+    ids = [f"r{i}" for i in range(40)]
+    a = rng.integers(0, 40, 60)
+    b = (a + rng.integers(1, 40, 60)) % 40
+    said = np.where(y[a] == y[b], "same", "different")
+    A = Answers([ids[i] for i in a], [ids[i] for i in b], said)
+    m = AnswerClustering(2, random_state=0).fit(X, answers=A, sample_id=ids)
+    assert len(np.unique(m.labels_[y == 0])) == 1 and m.labels_[0] != m.labels_[-1]
+    assert m.pair_proba("r0", "r1") > 0.5 > m.pair_proba("r0", "r39")
+    assert m.answer_proba_.shape == (60,) and (m.answer_proba_ > 0.5).all()
+    with pytest.warns(UserWarning, match="answers name items that are not in X"):
+        AnswerClustering(2, random_state=0).fit(X[:30], answers=A, sample_id=ids[:30])
