@@ -731,7 +731,9 @@ def _how_known(meet, prior, n_groups):
     "One sentence on where the shared error comes from."
     assumed = f"{100 * prior[0] / sum(prior):.0f} %"
     if meet == 0:
-        return f"shared error assumed {assumed}, not learned: no other group to compare with"
+        return (
+            f"shared error assumed {assumed}, not learned: no other group to compare with"
+        )
     if n_groups == 2:
         return f"only the two groups' product is seen; split by the prior of {assumed}"
     return f"learned from {n_groups} groups, prior {assumed}"
@@ -1094,7 +1096,9 @@ class AnswerClustering(ConstrainedClusterer):
         place = {i: k for k, i in enumerate(np.asarray(self.row_id_).tolist())}
         unknown = [i for i in np.ravel(ids).tolist() if i not in place]
         if unknown:
-            raise ValueError(f"{len(unknown)} ids are not in X: the first is {unknown[0]!r}.")
+            raise ValueError(
+                f"{len(unknown)} ids are not in X: the first is {unknown[0]!r}."
+            )
         return np.vectorize(place.get, otypes=[int])(ids)
 
     def _all_answers(self, answers, constraints, triplets):
@@ -1121,7 +1125,9 @@ class AnswerClustering(ConstrainedClusterer):
                 "fit needs answers= (an Answers table, or a data frame), or features X."
             )
         if answers.n_answers == 0:
-            raise ValueError("The table of answers is empty: there is nothing to learn from.")
+            raise ValueError(
+                "The table of answers is empty: there is nothing to learn from."
+            )
         return answers
 
     def _check_features(self, F, answers):

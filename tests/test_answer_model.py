@@ -14,7 +14,6 @@ from csc_nb.answer_model import (
     cast_answers,
     e_step,
     em_init,
-    em_step,
     heldout_loglik,
     looks_step,
     make_block,
@@ -561,7 +560,6 @@ def test_copies_in_one_group_add_no_certainty(crowd):
     copies = [
         crowd[crowd.annotator == "people/01"].assign(annotator=f"copy{k}") for k in range(6)
     ]
-    _, p = chances(crowd, grouping="given")
     _, more = chances(pd.concat([crowd, *copies]), grouping="given")
     assert np.maximum(more, 1 - more).max() < 0.995
     ds = rivals_certainty(pd.concat([crowd, *copies]))
