@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 from .datasets import data_folder
 
-# %% ../nbs/40_real_answers.ipynb #c987767d
+# %% ../nbs/40_real_answers.ipynb #890cfdae
 #| code-fold: true
 #| code-summary: "where the files are, and what to do when they are not"
 def answers_folder() -> Path:
@@ -26,7 +26,7 @@ def answers_folder() -> Path:
     if folder is None or not (folder / "answers").is_dir():
         raise FileNotFoundError(
             "The real answers are not here: they come without a licence to pass them on. "
-            "Put the files into a folder `answers`, set CSC_NB_DATA to the folder above it, "
+            "Put the files into a folder `answers`, set CSC_NB_DATA to its parent, "
             "or simulate with realistic_answers()."
         )
     return folder / "answers"
