@@ -28,6 +28,9 @@ _PUBLIC = {
     "cobras": "COBRAS",
     "ncobras": "NCOBRAS",
     "hierarchy": "LabelHierarchy",
+    "answer_model": "AnswerClustering",
+    "correlation": "CorrelationClustering",
+    "answers": "realistic_answers",
     "queries": "ActiveClusterer ExploreConsolidate MinMax NPU",
     # what everybody else does
     "baselines.kmeans": "COPKMeans PCKMeans MPCKMeans CVQE LCVQE SeededKMeans ConstrainedKMeans ConstrainedEM",

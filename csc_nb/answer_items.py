@@ -289,7 +289,43 @@ SIZES = ((2, 2), (4, 4), (3, 2), (2, 1))  # truths and responses of each kind
 
 
 class Questions(NamedTuple):
-    "Distinct questions and what was said of each: u questions, m answers, c cells, T tables."
+    """Distinct questions and what was said of each: u questions, m answers, c cells, T tables.
+
+    Attributes
+    ----------
+    pair : np.ndarray
+        `(p, 2)` items of the pairs, sorted
+    triple : np.ndarray
+        `(t, 3)` items of the triples, sorted; u = p + t
+    unit : np.ndarray
+        `(m,)` question of each answer, triples after pairs
+    truth : np.ndarray
+        `(m, 4)` own truth for each truth of the sorted items
+    table : np.ndarray
+        `(m,)` table of each answer: annotator and kind
+    column : np.ndarray
+        `(m,)` response, as a column of that table
+    weight : np.ndarray
+        `(m,)`
+    cell : np.ndarray
+        `(m,)` question, group and kind: those who may share an opinion
+    cell_unit : np.ndarray
+        `(c,)` question of each cell
+    cell_group : np.ndarray
+        `(c,)` number of its group if that shares opinions, else −1
+    table_kind : np.ndarray
+        `(T,)`
+    table_annotator : np.ndarray
+        `(T,)`
+    table_pool : np.ndarray
+        `(T,)` group and kind
+    table_place : np.ndarray
+        `(T,)` number of the table among those of its kind
+    shapes : tuple
+        of each kind: truths, responses with "unsure" last
+    shared : np.ndarray
+        groups that share opinions
+    """
 
     pair: np.ndarray  # `(p, 2)` items of the pairs, sorted
     triple: np.ndarray  # `(t, 3)` items of the triples, sorted; u = p + t
@@ -345,7 +381,31 @@ def make_questions(
     n: int,  # number of items
     n_grades: int = 0,  # grades run from 0 to n_grades − 1; at least what was given
 ) -> Questions:
-    "Sort answers by question, by table and by who may share an opinion."
+    """Sort answers by question, by table and by who may share an opinion.
+
+    Parameters
+    ----------
+    rows : np.ndarray
+        `(m, 3)` items of each answer, −1 for none
+    kind : np.ndarray
+        `(m,)` number in `KINDS`
+    response : np.ndarray
+        `(m,)` code of the response, −1 for unsure
+    annotator : np.ndarray
+        `(m,)` number of the annotator
+    group_of : np.ndarray
+        group of each annotator
+    weight : np.ndarray
+        `(m,)`
+    n : int
+        number of items
+    n_grades : int, default=0
+        grades run from 0 to n_grades − 1; at least what was given
+
+    Returns
+    -------
+    Questions
+    """
     is_triple = (kind == 1) | (kind == 2)
     pair, pair_code = _distinct(np.sort(rows[~is_triple, :2], axis=1), n)
     sorted_items, own = _sort_triples(rows[is_triple, :3])
@@ -403,7 +463,15 @@ def make_questions(
 #| code-fold: true
 #| code-summary: "Crowd, table_prior, tables_from, first_crowd"
 class Crowd(NamedTuple):
-    "What is believed about those who answer."
+    """What is believed about those who answer.
+
+    Attributes
+    ----------
+    tables : list
+        of each kind: `(T_kind, truths, responses)` chances
+    misled : np.ndarray
+        of each group that shares opinions: chance to be misled together
+    """
 
     tables: list  # of each kind: `(T_kind, truths, responses)` chances
     misled: np.ndarray  # of each group that shares opinions: chance to be misled together
@@ -414,7 +482,22 @@ def table_prior(
     shape: tuple,  # truths, responses with "unsure" last
     unsure: bool,  # was "unsure" ever said?
 ) -> np.ndarray:  # truth × response
-    "Pseudo-answers behind a table: ten or so a truth, six in seven right."
+    """Pseudo-answers behind a table: ten or so a truth, six in seven right.
+
+    Parameters
+    ----------
+    kind : int
+        number in `KINDS`
+    shape : tuple
+        truths, responses with "unsure" last
+    unsure : bool
+        was "unsure" ever said?
+
+    Returns
+    -------
+    np.ndarray
+        truth × response
+    """
     truths, real = shape[0], shape[1] - 1
     A = np.zeros(shape)
     if kind == 3:
@@ -454,7 +537,19 @@ def tables_from(
     q: Questions,
     counts: list,  # of each kind: `(T_kind, truths, responses)` expected counts
 ) -> list:  # of each kind: chances
-    "Tables shrunk by 5 answers to their group's, and the group's by ten to the prior."
+    """Tables shrunk by 5 answers to their group's, and the group's by ten to the prior.
+
+    Parameters
+    ----------
+    q : Questions
+    counts : list
+        of each kind: `(T_kind, truths, responses)` expected counts
+
+    Returns
+    -------
+    list
+        of each kind: chances
+    """
     tables = []
     for k in range(4):
         which = np.flatnonzero(q.table_kind == k)
@@ -476,7 +571,16 @@ def tables_from(
 
 
 def first_crowd(q: Questions) -> Crowd:
-    "Everybody as the prior has it; a group is misled together in one case of ten."
+    """Everybody as the prior has it; a group is misled together in one case of ten.
+
+    Parameters
+    ----------
+    q : Questions
+
+    Returns
+    -------
+    Crowd
+    """
     counts = []
     for k in range(4):
         counts.append(np.zeros((int((q.table_kind == k).sum()), *q.shapes[k])))
@@ -521,7 +625,20 @@ def question_logs(
     crowd: Crowd,
     looks: np.ndarray,  # `(u, 4)` chance of each truth at a glance
 ) -> np.ndarray:  # `(u, 4)`
-    "Log-chance of all that was said of each question under each truth, eq. (2)."
+    """Log-chance of all that was said of each question under each truth, eq. (2).
+
+    Parameters
+    ----------
+    q : Questions
+    crowd : Crowd
+    looks : np.ndarray
+        `(u, 4)` chance of each truth at a glance
+
+    Returns
+    -------
+    np.ndarray
+        `(u, 4)`
+    """
     by_truth = _cell_logs(q, crowd, looks)[1]
     out = np.zeros((q.n_units, 4))
     for s in range(4):
@@ -537,7 +654,22 @@ def learn_crowd(
     looks: np.ndarray,  # `(u, 4)`
     post: np.ndarray,  # `(u, 4)` chances of the truths
 ) -> Crowd:
-    "Expected counts under `post`, then tables and shared errors, eq. (5)."
+    """Expected counts under `post`, then tables and shared errors, eq. (5).
+
+    Parameters
+    ----------
+    q : Questions
+    crowd : Crowd
+        what is believed so far
+    looks : np.ndarray
+        `(u, 4)`
+    post : np.ndarray
+        `(u, 4)` chances of the truths
+
+    Returns
+    -------
+    Crowd
+    """
     logs, by_truth = _cell_logs(q, crowd, looks)
     opinion = post[q.cell_unit]
     misled = crowd.misled
@@ -573,7 +705,19 @@ def truth_chances(
     R: np.ndarray,  # `(n, K)` chances of the clusters of each item
     q: Questions,
 ) -> np.ndarray:  # `(u, 4)`: pairs different, same; triples ab, ac, bc, none
-    "Chance of each truth of each question when items are independent."
+    """Chance of each truth of each question when items are independent.
+
+    Parameters
+    ----------
+    R : np.ndarray
+        `(n, K)` chances of the clusters of each item
+    q : Questions
+
+    Returns
+    -------
+    np.ndarray
+        `(u, 4)`: pairs different, same; triples ab, ac, bc, none
+    """
     p = len(q.pair)
     out = np.zeros((q.n_units, 4))
     if p:
@@ -592,13 +736,32 @@ def worths(
     q: Questions,
     logs: np.ndarray,  # `(u, 4)` of `question_logs`
 ) -> tuple:  # `(p,)` and `(t, 3)`
-    "Log-odds of same against different, and of ab, ac, bc against none."
+    """Log-odds of same against different, and of ab, ac, bc against none.
+
+    Parameters
+    ----------
+    q : Questions
+    logs : np.ndarray
+        `(u, 4)` of `question_logs`
+
+    Returns
+    -------
+    tuple
+        `(p,)` and `(t, 3)`
+    """
     p = len(q.pair)
     return logs[:p, 1] - logs[:p, 0], logs[p:, :3] - logs[p:, 3:]
 
 
 def soften(chance, q, by=0.02):
-    "Chances kept away from 0 and 1."
+    """Chances kept away from 0 and 1.
+
+    Parameters
+    ----------
+    chance
+    q
+    by : default=0.02
+    """
     p = len(q.pair)
     out = np.zeros_like(chance)
     out[:p, :2] = (1 - by) * chance[:p, :2] + by / 2
@@ -610,7 +773,20 @@ def truth_posterior(
     chance: np.ndarray,  # `(u, 4)` chances before the answers
     logs: np.ndarray,  # `(u, 4)` log-chances of the answers
 ) -> tuple:  # `(u, 4)` chances after the answers; `(u,)` log-chance of the answers
-    "Bayes' rule, question by question."
+    """Bayes' rule, question by question.
+
+    Parameters
+    ----------
+    chance : np.ndarray
+        `(u, 4)` chances before the answers
+    logs : np.ndarray
+        `(u, 4)` log-chances of the answers
+
+    Returns
+    -------
+    tuple
+        `(u, 4)` chances after the answers; `(u,)` log-chance of the answers
+    """
     joint = np.log(np.maximum(chance, 1e-300)) + logs
     evidence = logsumexp(joint, axis=1)
     return np.exp(joint - evidence[:, None]), evidence
@@ -622,7 +798,19 @@ def standard_columns(
     X,  # `(n, d)` features, dense or sparse
     most: int = 100,  # wider data are replaced by that many principal axes
 ) -> np.ndarray:
-    "Centred columns of unit variance; constant columns are left out."
+    """Centred columns of unit variance; constant columns are left out.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` features, dense or sparse
+    most : int, default=100
+        wider data are replaced by that many principal axes
+
+    Returns
+    -------
+    np.ndarray
+    """
     X = np.asarray(X.toarray() if sp.issparse(X) else X, float)
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}; one row of features per item is needed.")
@@ -643,13 +831,24 @@ def standard_columns(
 
 
 def one_size(Z):
-    "Scaled to a mean squared length of 10, so that one penalty suits all spaces."
+    """Scaled to a mean squared length of 10, so that one penalty suits all spaces.
+
+    Parameters
+    ----------
+    Z
+    """
     length = np.sqrt(np.einsum("ij,ij->", Z, Z) / len(Z) / 10)
     return np.ascontiguousarray(Z / max(length, 1e-12))
 
 
 def whitened(X, ridge=0.1):
-    "Principal axes of nearly equal spread."
+    """Principal axes of nearly equal spread.
+
+    Parameters
+    ----------
+    X
+    ridge : default=0.1
+    """
     value, vector = np.linalg.eigh(X.T @ X / len(X))
     value = np.maximum(value, 0)
     return X @ (vector / np.sqrt(value + ridge * value.mean() + 1e-12))
@@ -662,7 +861,23 @@ def graph_axes(
     landmarks: int = 1500,  # larger data: the graph of a sample, spread to the others
     seed: int = 0,
 ) -> np.ndarray:  # `(n, n_axes + 1)`
-    "Leading axes of a neighbour graph (chapter 07), rows of unit length."
+    """Leading axes of a neighbour graph (chapter 07), rows of unit length.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    n_axes : int, default=12
+    n_neighbors : int, default=10
+    landmarks : int, default=1500
+        larger data: the graph of a sample, spread to the others
+    seed : int, default=0
+
+    Returns
+    -------
+    np.ndarray
+        `(n, n_axes + 1)`
+    """
     n = len(X)
     base = np.arange(n)
     if n > landmarks:
@@ -696,7 +911,24 @@ def learned_axes(
     most: int = 3000,  # a sample of more pairs is enough
     seed: int = 0,
 ) -> np.ndarray:
-    "Axes of the metric that the answers speak for: ITML of chapter 21."
+    """Axes of the metric that the answers speak for: ITML of chapter 21.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    pair : np.ndarray
+        `(p, 2)` pairs that answers speak of
+    worth : np.ndarray
+        `(p,)` log-odds of "same"
+    most : int, default=3000
+        a sample of more pairs is enough
+    seed : int, default=0
+
+    Returns
+    -------
+    np.ndarray
+    """
     V = X[pair[:, 0]] - X[pair[:, 1]]
     use = np.flatnonzero((np.einsum("ij,ij->i", V, V) > 1e-12) & (worth != 0))
     rng = np.random.default_rng(seed)
@@ -718,7 +950,13 @@ def learned_axes(
 
 
 def implied_pairs(q, logs):
-    "Pairs and the log-odds of 'same' that answers imply; a triple implies three."
+    """Pairs and the log-odds of 'same' that answers imply; a triple implies three.
+
+    Parameters
+    ----------
+    q
+    logs
+    """
     p = len(q.pair)
     pair, worth = [q.pair], [logs[:p, 1] - logs[:p, 0]]
     rest = logs[p:]
@@ -735,7 +973,19 @@ def look_chances(
     X: np.ndarray,  # `(n, d)` standard columns
     q: Questions,
 ) -> np.ndarray:  # `(u, 4)`
-    "Chance of each truth at a glance: 'same' grows as the distance shrinks."
+    """Chance of each truth at a glance: 'same' grows as the distance shrinks.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` standard columns
+    q : Questions
+
+    Returns
+    -------
+    np.ndarray
+        `(u, 4)`
+    """
 
     def closeness(a, b):
         return -np.log(np.sqrt(((X[a] - X[b]) ** 2).sum(1)) + 1e-9)
@@ -767,7 +1017,19 @@ def look_chances(
 #| code-fold: true
 #| code-summary: "Candidate and the list of them"
 class Candidate(NamedTuple):
-    "One way to fit."
+    """One way to fit.
+
+    Attributes
+    ----------
+    space : str
+        "raw", "white", "graph", "learned"; "k-means" ignores the answers
+    mu : float
+        weight of the mutual information in eq. (4)
+    lam : float
+        penalty on the squared weights
+    freedom : int
+        rank: 0 is held back most
+    """
 
     space: str  # "raw", "white", "graph", "learned"; "k-means" ignores the answers
     mu: float  # weight of the mutual information in eq. (4)
@@ -803,7 +1065,19 @@ CANDIDATES = _all_candidates()
 #| code-fold: true
 #| code-summary: "Problem: what all fits share"
 class Problem(NamedTuple):
-    "What all fits share."
+    """What all fits share.
+
+    Attributes
+    ----------
+    X : np.ndarray
+        `(n, d)` standard columns
+    looks : np.ndarray
+        `(u, 4)`
+    spaces : dict
+        name → axes of one size
+    index : tuple
+        `ptr, unit, slot`: the questions of each item
+    """
 
     X: np.ndarray  # `(n, d)` standard columns
     q: Questions
@@ -825,7 +1099,15 @@ def _incidence(q, n):
 
 
 def make_problem(X, q, seed, spaces=("raw", "white", "graph")):
-    "Axes of every fixed space, looks and index."
+    """Axes of every fixed space, looks and index.
+
+    Parameters
+    ----------
+    X
+    q
+    seed
+    spaces : default=('raw', 'white', 'graph')
+    """
     axes = {"raw": one_size(X)}
     if "white" in spaces:
         axes["white"] = one_size(whitened(X))
@@ -836,7 +1118,14 @@ def make_problem(X, q, seed, spaces=("raw", "white", "graph")):
 
 
 def space_axes(name, problem, weight):
-    "Axes of a space; the learned one depends on the answers that are seen."
+    """Axes of a space; the learned one depends on the answers that are seen.
+
+    Parameters
+    ----------
+    name
+    problem
+    weight
+    """
     if name != "learned":
         return problem.spaces[name]
     seen = problem.q._replace(weight=weight)
@@ -848,13 +1137,29 @@ def space_axes(name, problem, weight):
 #| code-fold: true
 #| code-summary: "make_starts, fit_candidate"
 def kmeans_labels(Z, K, seed, n_init=10):
-    "Labels of k-means; fewer clusters if fewer rows differ."
+    """Labels of k-means; fewer clusters if fewer rows differ.
+
+    Parameters
+    ----------
+    Z
+    K
+    seed
+    n_init : default=10
+    """
     K = min(K, len(np.unique(Z, axis=0))) if len(Z) <= 10_000 else K
     return KMeans(K, n_init=n_init, random_state=seed).fit(Z).labels_
 
 
 def make_starts(Z, K, seed, n_random):
-    "K-means as a softmax model, the same at a third of its size, and random ones."
+    """K-means as a softmax model, the same at a third of its size, and random ones.
+
+    Parameters
+    ----------
+    Z
+    K
+    seed
+    n_random
+    """
     d = Z.shape[1]
     labels = kmeans_labels(Z, K, seed, 3)
     centres = np.zeros((K, d))
@@ -877,7 +1182,26 @@ def fit_candidate(
     weight: np.ndarray,  # `(m,)` of the answers; 0 hides one
     rounds: int = 2,
 ) -> tuple:  # chances `(n, K)`, crowd
-    "Climb eq. (4) from every start, then learn tables and climb again from the best two."
+    """Climb eq. (4) from every start, then learn tables and climb again from the best two.
+
+    Parameters
+    ----------
+    problem : Problem
+    Z : np.ndarray
+        `(n, d)` axes of the space
+    starts : list
+        flat parameters
+    K : int
+    candidate : Candidate
+    weight : np.ndarray
+        `(m,)` of the answers; 0 hides one
+    rounds : int, default=2
+
+    Returns
+    -------
+    tuple
+        chances `(n, K)`, crowd
+    """
     q = problem.q._replace(weight=weight)
     p, total = len(q.pair), max(weight.sum(), 1e-9)
     crowd = first_crowd(problem.q)
@@ -909,7 +1233,17 @@ def _second(pair):
 #| code-fold: true
 #| code-summary: "try_space, try_plain, blind_score"
 class Tried(NamedTuple):
-    "A candidate, fitted on all answers and without each fold."
+    """A candidate, fitted on all answers and without each fold.
+
+    Attributes
+    ----------
+    P : np.ndarray
+        `(n, K)` chances from all answers
+    hidden : list
+        the same without each fold
+    score : np.ndarray
+        `(u,)` log-chance of each question's answers when hidden
+    """
 
     candidate: Candidate
     P: np.ndarray  # `(n, K)` chances from all answers
@@ -925,7 +1259,25 @@ def try_space(
     fold: np.ndarray,  # `(u,)` fold of each question
     hopeless: float = 20.0,  # nats behind after two folds at which a candidate is dropped
 ) -> list:  # of `Tried`
-    "Fit the candidates of one space on all answers and without each fold."
+    """Fit the candidates of one space on all answers and without each fold.
+
+    Parameters
+    ----------
+    space : str
+    candidates : list
+        of that space
+    problem : Problem
+    K : int
+    fold : np.ndarray
+        `(u,)` fold of each question
+    hopeless : float, default=20.0
+        nats behind after two folds at which a candidate is dropped
+
+    Returns
+    -------
+    list
+        of `Tried`
+    """
     q, n_folds = problem.q, int(fold.max()) + 1
     seen = [q.weight * (fold[q.unit] != f) for f in range(n_folds)]
     score = {c: np.zeros(len(fold)) for c in candidates}
@@ -954,7 +1306,15 @@ def try_space(
 
 
 def try_plain(labels, problem, K, fold):
-    "K-means as a candidate: answers only teach the tables."
+    """K-means as a candidate: answers only teach the tables.
+
+    Parameters
+    ----------
+    labels
+    problem
+    K
+    fold
+    """
     q, n_folds = problem.q, int(fold.max()) + 1
     P = np.eye(K)[labels]
     chance = truth_chances(P, q)
@@ -978,7 +1338,13 @@ def _constant_chances(q, post, use):
 
 
 def blind_score(problem, fold):
-    "Log-chance of hidden answers without features: one chance for each truth."
+    """Log-chance of hidden answers without features: one chance for each truth.
+
+    Parameters
+    ----------
+    problem
+    fold
+    """
     q = problem.q
     score = np.zeros(len(fold))
     for f in range(int(fold.max()) + 1):
@@ -1003,7 +1369,21 @@ def mixture_weights(
     warmth: float = 0.1,  # nats are multiplied by it: hidden answers are few
     doubt: float = 0.5,  # nats against each rank of freedom
 ) -> np.ndarray:
-    "Weights of the candidates, eq. (7); below a hundredth of the best they are 0."
+    """Weights of the candidates, eq. (7); below a hundredth of the best they are 0.
+
+    Parameters
+    ----------
+    tried : list
+        of `Tried`
+    warmth : float, default=0.1
+        nats are multiplied by it: hidden answers are few
+    doubt : float, default=0.5
+        nats against each rank of freedom
+
+    Returns
+    -------
+    np.ndarray
+    """
     score = np.array([t.score.sum() - doubt * t.candidate.freedom for t in tried])
     w = np.exp(warmth * (score - score.max()))
     w[w < 0.01] = 0
@@ -1014,7 +1394,19 @@ def mix(
     parts: list,  # `(n, K)` chances
     weights: np.ndarray,
 ) -> np.ndarray:  # `(n, K)`
-    "Weighted mean of chances; clusters are first renamed to match the heaviest part."
+    """Weighted mean of chances; clusters are first renamed to match the heaviest part.
+
+    Parameters
+    ----------
+    parts : list
+        `(n, K)` chances
+    weights : np.ndarray
+
+    Returns
+    -------
+    np.ndarray
+        `(n, K)`
+    """
     lead = parts[int(np.argmax(weights))]
     out = np.zeros_like(lead)
     for P, w in zip(parts, weights):
@@ -1036,7 +1428,25 @@ def believe(
     rho: float,  # weight of the answers
     temper: float,  # weight of the model
 ) -> np.ndarray:  # `(n, K)`
-    "Beliefs about the items from the model and the answers, eq. (6)."
+    """Beliefs about the items from the model and the answers, eq. (6).
+
+    Parameters
+    ----------
+    P : np.ndarray
+        `(n, K)` chances from the model
+    problem : Problem
+    logs : np.ndarray
+        `(u, 4)` log-chances of the answers; zeros hide a question
+    rho : float
+        weight of the answers
+    temper : float
+        weight of the model
+
+    Returns
+    -------
+    np.ndarray
+        `(n, K)`
+    """
     if rho == 0:
         return P
     q = problem.q
@@ -1046,7 +1456,14 @@ def believe(
 
 
 def crowd_from(problem, chance, rounds=15):
-    "The crowd from chances that were made without the answers themselves."
+    """The crowd from chances that were made without the answers themselves.
+
+    Parameters
+    ----------
+    problem
+    chance
+    rounds : default=15
+    """
     crowd = first_crowd(problem.q)
     chance = soften(chance, problem.q)
     for _ in range(rounds):
@@ -1057,7 +1474,15 @@ def crowd_from(problem, chance, rounds=15):
 
 
 def choose_beliefs(problem, hidden, fold, crowd):
-    "How far answers and model are believed, by hidden answers; chances of that choice."
+    """How far answers and model are believed, by hidden answers; chances of that choice.
+
+    Parameters
+    ----------
+    problem
+    hidden
+    fold
+    crowd
+    """
     q = problem.q
     logs = question_logs(q, crowd, problem.looks)
     score, chances = [], []
@@ -1077,7 +1502,14 @@ def choose_beliefs(problem, hidden, fold, crowd):
 #| code-fold: true
 #| code-summary: "calibration of pair_proba"
 def calibration(problem, chance, crowd):
-    "Slope and shift of the log-odds of 'same', by hidden answers about pairs."
+    """Slope and shift of the log-odds of 'same', by hidden answers about pairs.
+
+    Parameters
+    ----------
+    problem
+    chance
+    crowd
+    """
     q = problem.q
     p = len(q.pair)
     if p < 20:
@@ -1100,7 +1532,20 @@ def nearness(
     X: np.ndarray,  # `(n, d)`
     beta: float,  # 0: all items are equally near
 ) -> np.ndarray:  # `(n, n)`, mean 1 off the diagonal
-    "Attraction of every two items in eq. (8)."
+    """Attraction of every two items in eq. (8).
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    beta : float
+        0: all items are equally near
+
+    Returns
+    -------
+    np.ndarray
+        `(n, n)`, mean 1 off the diagonal
+    """
     n = len(X)
     if n < 3:
         return 1.0 - np.eye(n)
@@ -1119,7 +1564,25 @@ def sample_partitions(
     rounds: int = 8,  # of learning the tables
     sweeps: tuple = (30, 400),  # in each round, and at the end
 ) -> tuple:  # `(100, n)` partitions, crowd
-    "Partitions drawn from answers and nearness, eq. (8); tables are learned on the way."
+    """Partitions drawn from answers and nearness, eq. (8); tables are learned on the way.
+
+    Parameters
+    ----------
+    problem : Problem
+    weight : np.ndarray
+        `(m,)` of the answers
+    near : np.ndarray
+        `(n, n)` of `nearness`
+    rounds : int, default=8
+        of learning the tables
+    sweeps : tuple, default=(30, 400)
+        in each round, and at the end
+
+    Returns
+    -------
+    tuple
+        `(100, n)` partitions, crowd
+    """
     q = problem.q._replace(weight=weight)
     crowd = first_crowd(problem.q)
     z = np.zeros(len(near), np.int64)
@@ -1138,7 +1601,13 @@ def sample_partitions(
 
 
 def drawn_chances(drawn, q):
-    "Chances of the truths over drawn partitions."
+    """Chances of the truths over drawn partitions.
+
+    Parameters
+    ----------
+    drawn
+    q
+    """
     total = np.zeros((q.n_units, 4))
     for z in drawn:
         total += truth_chances(np.eye(int(z.max()) + 1)[z], q)
@@ -1146,7 +1615,14 @@ def drawn_chances(drawn, q):
 
 
 def try_partitions(problem, fold, near):
-    "Log-chance of hidden answers under drawn partitions, and the chances behind it."
+    """Log-chance of hidden answers under drawn partitions, and the chances behind it.
+
+    Parameters
+    ----------
+    problem
+    fold
+    near
+    """
     q = problem.q
     score, chances = np.zeros(len(fold)), np.zeros((len(fold), 4))
     for f in range(int(fold.max()) + 1):
@@ -1163,7 +1639,18 @@ def try_partitions(problem, fold, near):
 def central_partition(
     drawn: np.ndarray,  # `(s, n)` partitions
 ) -> np.ndarray:  # `(n,)`
-    "The drawn partition that agrees best with all others, pair by pair (Binder's loss)."
+    """The drawn partition that agrees best with all others, pair by pair (Binder's loss).
+
+    Parameters
+    ----------
+    drawn : np.ndarray
+        `(s, n)` partitions
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)`
+    """
     together = np.zeros((drawn.shape[1],) * 2)
     for z in drawn:
         together += z[:, None] == z
@@ -1177,7 +1664,14 @@ def central_partition(
 #| code-fold: true
 #| code-summary: "the number of clusters"
 def silhouette_k(Z, seed, most=10):
-    "Number of clusters by the silhouette of k-means, for want of answers."
+    """Number of clusters by the silhouette of k-means, for want of answers.
+
+    Parameters
+    ----------
+    Z
+    seed
+    most : default=10
+    """
     rng = np.random.default_rng(seed)
     if len(Z) > 1000:
         Z = Z[rng.choice(len(Z), 1000, replace=False)]
@@ -1190,7 +1684,15 @@ def silhouette_k(Z, seed, most=10):
 
 
 def choose_k(problem, fold, n_jobs=None, most=10):
-    "Number of clusters by hidden answers; stops when two more clusters did not help."
+    """Number of clusters by hidden answers; stops when two more clusters did not help.
+
+    Parameters
+    ----------
+    problem
+    fold
+    n_jobs : default=None
+    most : default=10
+    """
     few = [("raw", 0.1, 0.001), ("graph", 0.1, 0.01), ("white", 1.0, 0.01)]
     few = [c for c in CANDIDATES if c[:3] in few]
     score = []
@@ -1210,7 +1712,33 @@ def choose_k(problem, fold, n_jobs=None, most=10):
 #| code-fold: true
 #| code-summary: "ItemsFit: the result"
 class ItemsFit(NamedTuple):
-    "Clusters of items, what is believed about them and about those who answered."
+    """Clusters of items, what is believed about them and about those who answered.
+
+    Attributes
+    ----------
+    labels : np.ndarray
+        `(n,)` cluster of each item, 0 … n_clusters − 1
+    resp : np.ndarray
+        `(n, K)` chance of each cluster
+    n_clusters : int
+        clusters in use
+    answer_proba : np.ndarray
+        `(m,)` chance that each answer is right; nan for unsure
+    annotators : dict
+        n_answers, accuracy, low, high: one number per annotator
+    tables : dict
+        (annotator, kind) → truth × response, "unsure" last
+    misled : dict
+        group → chance to be misled together, where members share questions
+    slope : float
+        calibration of the log-odds of "same"
+    draws : np.ndarray | None
+        `(s, n)` partitions, where they were drawn
+    chosen : dict
+        what hidden answers chose, in words and numbers
+    scores : list
+        (candidate, log-chance of hidden answers, weight)
+    """
 
     labels: np.ndarray  # `(n,)` cluster of each item, 0 … n_clusters − 1
     resp: np.ndarray  # `(n, K)` chance of each cluster
@@ -1226,7 +1754,13 @@ class ItemsFit(NamedTuple):
     scores: list  # (candidate, log-chance of hidden answers, weight)
 
     def pair_proba(self, a, b):
-        "Chance that items `a` and `b` (numbers or arrays of them) are in one cluster."
+        """Chance that items `a` and `b` (numbers or arrays of them) are in one cluster.
+
+        Parameters
+        ----------
+        a
+        b
+        """
         a, b = np.broadcast_arrays(a, b)
         if self.draws is not None:
             together = np.zeros(a.shape)
@@ -1251,7 +1785,13 @@ def _right_truths(q):
 
 
 def judge_answers(q, post):
-    "Chance that each answer is right, and a table of the annotators."
+    """Chance that each answer is right, and a table of the annotators.
+
+    Parameters
+    ----------
+    q
+    post
+    """
     proba = (post[q.unit] * _right_truths(q)).sum(1)
     last = np.array([shape[1] - 1 for shape in q.shapes])
     kind = q.table_kind[q.table]
@@ -1295,7 +1835,23 @@ def fit_known(
     n_jobs=None,
     width: float = 1.0,  # standard errors by which features must beat no features
 ) -> tuple:  # the result; log-chance of every hidden question
-    "Mix all candidates by hidden answers; k-means if the answers cannot be predicted."
+    """Mix all candidates by hidden answers; k-means if the answers cannot be predicted.
+
+    Parameters
+    ----------
+    problem : Problem
+    K : int
+    fold : np.ndarray
+        `(u,)` fold of each question
+    n_jobs : default=None
+    width : float, default=1.0
+        standard errors by which features must beat no features
+
+    Returns
+    -------
+    tuple
+        the result; log-chance of every hidden question
+    """
     q, n_folds = problem.q, int(fold.max()) + 1
     by_space = {}
     for c in CANDIDATES:
@@ -1341,7 +1897,13 @@ def fit_known(
 #| code-fold: true
 #| code-summary: "drawn partitions, fixed settings, plain k-means"
 def fit_partitions(problem, fold):
-    "Partitions drawn from answers, with and without nearness; K is not needed."
+    """Partitions drawn from answers, with and without nearness; K is not needed.
+
+    Parameters
+    ----------
+    problem
+    fold
+    """
     parts, chances, scores = [], [], []
     for beta in (0.0, 1.0):
         near = nearness(problem.X, beta)
@@ -1368,7 +1930,14 @@ def fit_partitions(problem, fold):
 
 
 def fit_safe(problem, K, method):
-    "One fixed candidate, where hidden answers cannot choose."
+    """One fixed candidate, where hidden answers cannot choose.
+
+    Parameters
+    ----------
+    problem
+    K
+    method
+    """
     q = problem.q
     logs = question_logs(q, first_crowd(q), problem.looks)
     only_same = not (implied_pairs(q, logs)[1] < 0).any()
@@ -1384,7 +1953,14 @@ def fit_safe(problem, K, method):
 
 
 def fit_plain(problem, K, method="k-means: there are no answers that say anything"):
-    "K-means alone."
+    """K-means alone.
+
+    Parameters
+    ----------
+    problem
+    K
+    method : default='k-means: there are no answers that say anything'
+    """
     labels = kmeans_labels(problem.spaces["raw"], K, problem.seed)
     R = 0.98 * np.eye(K)[labels] + 0.02 / K
     crowd = first_crowd(problem.q)
@@ -1411,7 +1987,15 @@ def _part(problem, most, rng):
 
 
 def fit_large(problem, small, K, n_top=2):
-    "Fit the candidates that a sample chose on all answers."
+    """Fit the candidates that a sample chose on all answers.
+
+    Parameters
+    ----------
+    problem
+    small
+    K
+    n_top : default=2
+    """
     q = problem.q
     names = {str(c): c for c in CANDIDATES}
     top = [(names[s], w) for s, _, w in small.scores if s in names and w > 0][:n_top]
@@ -1505,7 +2089,39 @@ def fit_items(
     random_state=None,
     n_jobs: int | None = None,  # threads; the result does not depend on it
 ) -> ItemsFit:
-    "Clusters of items from features and answers; everything is chosen by hidden answers."
+    """Clusters of items from features and answers; everything is chosen by hidden answers.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` features of the items, dense or sparse
+    rows
+        `(m, 2)` or `(m, 3)` items of each answer, −1 for none
+    kind
+        `(m,)` 0 pair, 1 triple, 2 comparison (head, left, right), 3 grade
+    response
+        `(m,)` pair 0 different, 1 same; triple 0 ab, 1 ac, 2 bc, 3 none; …
+    annotator : default=None
+        `(m,)` number of who answered; None: one person
+    group_of : default=None
+        group of each annotator; None: everybody alone
+    weight : default=None
+        `(m,)` weight of each answer; None: 1
+    n_clusters : int | None, default=None
+        K; None: chosen by hidden answers
+    n_grades : int, default=0
+        grades run from 0 to n_grades − 1; 0: as many as were given
+    n_folds : int, default=5
+    max_questions : int, default=4000
+        more are fitted with what a sample of them chose
+    random_state : default=None
+    n_jobs : int | None, default=None
+        threads; the result does not depend on it
+
+    Returns
+    -------
+    ItemsFit
+    """
     X = standard_columns(X)
     n = len(X)
     if n_clusters is not None and not 1 <= n_clusters <= n:

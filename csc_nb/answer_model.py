@@ -33,7 +33,43 @@ from .vocabulary import KINDS
 #| code-fold: true
 #| code-summary: "Priors: everything that is assumed"
 class Priors(NamedTuple):
-    "What is assumed before the first answer; pairs are pseudo-counts (for, against)."
+    """What is assumed before the first answer; pairs are pseudo-counts (for, against).
+
+    Attributes
+    ----------
+    misled : tuple
+        ε: a group goes by the looks
+    misled_blind : tuple
+        ε where there are no features to go by
+    unclear : tuple
+        ζ: no opinion, each member for itself
+    missed : tuple
+        a: strength, chance that an opinion misses a match
+    imagined : tuple
+        b: strength, chance that it imagines one
+    report : float
+        a report that differs from the opinion
+    group : float
+        strength of `report` in the mean table of a group
+    member : float
+        strength of the group's mean in the table of a member
+    unsure : float
+        strength of "being unsure says nothing"
+    ridge : float
+        on the slopes of the looks
+    lean : float
+        on the leanings d of groups and members
+    anchor : float
+        no features: weight of the share of votes in the base rate
+    together : float
+        e₀: everybody misled together, features given
+    together_blind : float
+        e₀ without features
+    hedge : float
+        weight of one vote a group, features given
+    voice : float
+        report noise at which a group no longer speaks with one voice
+    """
 
     misled: tuple = (10.0, 90.0)  # ε: a group goes by the looks
     misled_blind: tuple = (2.0, 98.0)  # ε where there are no features to go by
@@ -56,7 +92,35 @@ class Priors(NamedTuple):
 #| code-fold: true
 #| code-summary: "Block and make_block: answers sorted into cells"
 class Block(NamedTuple):
-    "Answers about questions with the same truths, sorted by question, then by group."
+    """Answers about questions with the same truths, sorted by question, then by group.
+
+    Attributes
+    ----------
+    n_truths : int
+        T
+    n_said : int
+        M: responses other than unsure; column M is unsure
+    qptr : np.ndarray
+        `(n + 1,)` cells of each question
+    cell_question : np.ndarray
+        question of each cell; a cell is one group at one question
+    cell_group : np.ndarray
+        its group
+    aptr : np.ndarray
+        answers of each cell
+    who : np.ndarray
+        channel of each answer: an annotator, for one kind of question
+    said : np.ndarray
+        column of each answer
+    weight : np.ndarray
+        weight of each answer
+    row : np.ndarray
+        place of each answer in the table
+    group_of : np.ndarray
+        group of each channel
+    levels : np.ndarray
+        grades of each channel; 0: its responses mirror the truths
+    """
 
     n_truths: int  # T
     n_said: int  # M: responses other than unsure; column M is unsure
@@ -94,7 +158,29 @@ def make_block(
     levels: np.ndarray = None,  # `(E,)` number of grades; None: no channel grades
     weight: np.ndarray = None,  # `(m,)`
 ) -> Block:
-    "Sort answers into cells; an answer of weight 0 is left out."
+    """Sort answers into cells; an answer of weight 0 is left out.
+
+    Parameters
+    ----------
+    question : np.ndarray
+        `(m,)` question of each answer
+    channel : np.ndarray
+        `(m,)` who answered
+    said : np.ndarray
+        `(m,)` response, from 0; -1 is unsure
+    group_of : np.ndarray
+        `(E,)` group of each channel
+    n_questions : int
+    n_truths : int, default=2
+    levels : np.ndarray, default=None
+        `(E,)` number of grades; None: no channel grades
+    weight : np.ndarray, default=None
+        `(m,)`
+
+    Returns
+    -------
+    Block
+    """
     E = len(group_of)
     levels = np.zeros(E, dtype=np.int64) if levels is None else np.asarray(levels)
     weight = np.ones(len(question)) if weight is None else np.asarray(weight, dtype=float)
@@ -118,7 +204,29 @@ def make_block(
 #| code-fold: true
 #| code-summary: "State and Counts"
 class State(NamedTuple):
-    "Parameters of the model, eq. (1) to (4)."
+    """Parameters of the model, eq. (1) to (4).
+
+    Attributes
+    ----------
+    beta : np.ndarray
+        `(1 + f, T - 1)` looks
+    eps : np.ndarray
+        `(G,)` chance that the whole group is misled
+    zeta : np.ndarray
+        `(G,)` chance that a question is unclear to the group
+    opinion : np.ndarray
+        `(G, T, T)` perceived truth × opinion
+    report : np.ndarray
+        `(E, T, M + 1)` opinion × response, the last one unsure
+    own : np.ndarray
+        `(E, T, M + 1)` own glance × response, where there is no opinion
+    lean : np.ndarray
+        `(E, T)` d of group and member together
+    lean_group : np.ndarray
+        `(G, T)`
+    lean_member : np.ndarray
+        `(E, T)`
+    """
 
     beta: np.ndarray  # `(1 + f, T - 1)` looks
     eps: np.ndarray  # `(G,)` chance that the whole group is misled
@@ -132,7 +240,27 @@ class State(NamedTuple):
 
 
 class Counts(NamedTuple):
-    "What the E step expects, summed over answers."
+    """What the E step expects, summed over answers.
+
+    Attributes
+    ----------
+    posterior : np.ndarray
+        `(n, T)` chance of each truth
+    looks : np.ndarray
+        `(n, T)` σ
+    loglik : np.ndarray
+        `(n,)` log-likelihood of each question's answers
+    target : np.ndarray
+        `(n, T)` truths and misled glances, the data of the looks
+    unclear : np.ndarray
+        `(cells,)` chance that the group had no opinion
+    report : np.ndarray
+        `(E, T, M + 1)`
+    opinion : np.ndarray
+        `(G, T, T)`
+    group : np.ndarray
+        `(G, 3)` cells that saw rightly, were misled, had no opinion
+    """
 
     posterior: np.ndarray  # `(n, T)` chance of each truth
     looks: np.ndarray  # `(n, T)` σ
@@ -271,7 +399,21 @@ def e_step(
     X: np.ndarray,  # `(n, 1 + f)` a column of ones, then the features of the questions
     teach: np.ndarray,  # `(n,)` 1 where the answers teach the tables, else 0
 ) -> Counts:
-    "Chance of every truth and the expected counts, eq. (5) and (6)."
+    """Chance of every truth and the expected counts, eq. (5) and (6).
+
+    Parameters
+    ----------
+    state : State
+    block : Block
+    X : np.ndarray
+        `(n, 1 + f)` a column of ones, then the features of the questions
+    teach : np.ndarray
+        `(n,)` 1 where the answers teach the tables, else 0
+
+    Returns
+    -------
+    Counts
+    """
     T, (E, G) = block.n_truths, (len(block.group_of), block.n_groups)
     n = block.n_questions
     Z = np.zeros((n, T))
@@ -301,7 +443,27 @@ def looks_step(
     anchor: float = 0.0,  # weight of `share`
     share: np.ndarray = None,  # `(T,)` base rates to stay near
 ) -> np.ndarray:  # `(1 + f, T - 1)`
-    "One Newton step of the weighted multinomial logistic regression, eq. (7)."
+    """One Newton step of the weighted multinomial logistic regression, eq. (7).
+
+    Parameters
+    ----------
+    beta : np.ndarray
+        `(1 + f, T - 1)`
+    X : np.ndarray
+        `(n, 1 + f)`
+    target : np.ndarray
+        `(n, T)` expected truths and misled glances
+    ridge : float
+    anchor : float, default=0.0
+        weight of `share`
+    share : np.ndarray, default=None
+        `(T,)` base rates to stay near
+
+    Returns
+    -------
+    np.ndarray
+        `(1 + f, T - 1)`
+    """
     (f, K), total = beta.shape, target.sum(1)
     P = softmax(np.c_[np.zeros(len(X)), X @ beta], axis=1)
     penalty = np.full(f, float(ridge))
@@ -327,7 +489,18 @@ def looks_step(
 def ordered_table(
     table: np.ndarray,  # `(2, L)` counts: rows different and same, columns grades
 ) -> np.ndarray:  # `(2, L)` chances; same / different never falls from grade to grade
-    "The likeliest two rows whose ratio is ordered, eq. (9), by pooling neighbours."
+    """The likeliest two rows whose ratio is ordered, eq. (9), by pooling neighbours.
+
+    Parameters
+    ----------
+    table : np.ndarray
+        `(2, L)` counts: rows different and same, columns grades
+
+    Returns
+    -------
+    np.ndarray
+        `(2, L)` chances; same / different never falls from grade to grade
+    """
     both = table.sum(0)
     share = isotonic_regression(table[1] / both, weights=both).x
     rows = np.array([both * (1 - share), both * share])
@@ -338,7 +511,19 @@ def report_prior(
     block: Block,
     report: float,  # chance that a report differs from the opinion
 ) -> np.ndarray:  # `(2, T, M)` tables before the first answer: mirrors, then grades
-    "A mirror repeats the opinion; a scale leans towards it."
+    """A mirror repeats the opinion; a scale leans towards it.
+
+    Parameters
+    ----------
+    block : Block
+    report : float
+        chance that a report differs from the opinion
+
+    Returns
+    -------
+    np.ndarray
+        `(2, T, M)` tables before the first answer: mirrors, then grades
+    """
     T, M = block.n_truths, block.n_said
     prior = np.zeros((2, T, M))
     prior[0, :, :T] = report / (T - 1)
@@ -357,7 +542,22 @@ def report_tables(
     priors: Priors,
     unsure_rate: np.ndarray,  # `(E,)` share of unsure among the answers of each channel
 ) -> tuple:  # report `(E, T, M + 1)`, own `(E, T, M + 1)`
-    "Tables of the members, shrunk to the mean of their group, eq. (8)."
+    """Tables of the members, shrunk to the mean of their group, eq. (8).
+
+    Parameters
+    ----------
+    n_report : np.ndarray
+        `(E, T, M + 1)` expected counts
+    block : Block
+    priors : Priors
+    unsure_rate : np.ndarray
+        `(E,)` share of unsure among the answers of each channel
+
+    Returns
+    -------
+    tuple
+        report `(E, T, M + 1)`, own `(E, T, M + 1)`
+    """
     M, T = block.n_said, block.n_truths
     graded = (block.levels > 0).astype(int)
     kin = 2 * block.group_of + graded
@@ -418,7 +618,22 @@ def lean_step(
     Z: np.ndarray,  # `(n, T)` log-looks
     ridge: float,
 ) -> tuple:  # lean of group and member together, of groups, of members
-    "A damped Newton step for the leanings of groups and members in the unclear branch."
+    """A damped Newton step for the leanings of groups and members in the unclear branch.
+
+    Parameters
+    ----------
+    state : State
+    counts : Counts
+    block : Block
+    Z : np.ndarray
+        `(n, T)` log-looks
+    ridge : float
+
+    Returns
+    -------
+    tuple
+        lean of group and member together, of groups, of members
+    """
     slope, curve = np.zeros_like(state.lean), np.zeros_like(state.lean)
     _lean_sums(
         block.cell_question, block.aptr, block.who, block.said, block.weight,
@@ -442,7 +657,21 @@ def opinion_prior(
     priors: Priors,
     kind: str = "pair",  # "pair", "triple" or "comparison"
 ) -> np.ndarray:  # `(T, T)` pseudo-counts, perceived truth × opinion
-    "A group misses a match more often than it imagines one."
+    """A group misses a match more often than it imagines one.
+
+    Parameters
+    ----------
+    share : np.ndarray
+        `(T,)` base rates
+    priors : Priors
+    kind : str, default='pair'
+        "pair", "triple" or "comparison"
+
+    Returns
+    -------
+    np.ndarray
+        `(T, T)` pseudo-counts, perceived truth × opinion
+    """
     T = len(share)
     (miss_n, miss), (ghost_n, ghost) = priors.missed, priors.imagined
     nothing = {"pair": 0, "triple": 3}.get(kind)
@@ -457,7 +686,25 @@ def opinion_prior(
 
 
 class Setup(NamedTuple):
-    "What stays the same during a fit."
+    """What stays the same during a fit.
+
+    Attributes
+    ----------
+    X : np.ndarray
+        `(n, 1 + f)` ones and standardised features
+    votes : np.ndarray
+        `(answers, T)` what each answer votes for
+    share : np.ndarray
+        `(T,)` base rates by one vote a group
+    prior_opinion : np.ndarray
+        `(T, T)`
+    unsure_rate : np.ndarray
+        `(E,)`
+    teach : np.ndarray
+        `(n,)`
+    fixed : dict
+        parameters that are not learned: "eps", "zeta", "opinion"
+    """
 
     block: Block
     X: np.ndarray  # `(n, 1 + f)` ones and standardised features
@@ -481,7 +728,21 @@ def make_setup(
     kind: str = "pair",
     fixed: dict = None,
 ) -> Setup:
-    "Standardise the features and count the votes."
+    """Standardise the features and count the votes.
+
+    Parameters
+    ----------
+    block : Block
+    features : np.ndarray, default=None
+        `(n, f)`; None: no looks
+    priors : Priors, default=Priors()
+    kind : str, default='pair'
+    fixed : dict, default=None
+
+    Returns
+    -------
+    Setup
+    """
     n, T, M = block.n_questions, block.n_truths, block.n_said
     X = np.ones((n, 1))
     if features is not None:
@@ -526,7 +787,22 @@ def em_init(
     jitter: float = 0.0,  # noise on the logarithm of the first guess
     rng=None,
 ) -> tuple:  # first state, first guess of the posterior
-    "A first guess by votes, and the parameters that fit it."
+    """A first guess by votes, and the parameters that fit it.
+
+    Parameters
+    ----------
+    setup : Setup
+    by_group : bool, default=False
+        start from one vote a group; else from one vote an answer
+    jitter : float, default=0.0
+        noise on the logarithm of the first guess
+    rng : default=None
+
+    Returns
+    -------
+    tuple
+        first state, first guess of the posterior
+    """
     block, priors = setup.block, setup.priors
     G, E, T = block.n_groups, len(block.group_of), block.n_truths
     tally = _tally(block, setup.votes, by_group)
@@ -566,7 +842,18 @@ def em_step(
     state: State,
     setup: Setup,
 ) -> tuple:  # next state, counts of this one
-    "One round: expected counts, then the parameters that fit them, eq. (6) to (9)."
+    """One round: expected counts, then the parameters that fit them, eq. (6) to (9).
+
+    Parameters
+    ----------
+    state : State
+    setup : Setup
+
+    Returns
+    -------
+    tuple
+        next state, counts of this one
+    """
     block, priors, X = setup.block, setup.priors, setup.X
     counts = e_step(state, block, X, setup.teach)
     right, misled, none = counts.group.T
@@ -588,7 +875,13 @@ def em_step(
 
 
 class Fit(NamedTuple):
-    "The end of one run of EM."
+    """The end of one run of EM.
+
+    Attributes
+    ----------
+    history : np.ndarray
+        log-likelihood before every round
+    """
 
     state: State
     counts: Counts
@@ -603,7 +896,22 @@ def run_em(
     jitter: float = 0.0,
     rng=None,
 ) -> Fit:
-    "EM from one start."
+    """EM from one start.
+
+    Parameters
+    ----------
+    setup : Setup
+    by_group : bool, default=False
+    max_iter : int, default=300
+    tol : float, default=1e-06
+        change of the log-likelihood per answer at which to stop
+    jitter : float, default=0.0
+    rng : default=None
+
+    Returns
+    -------
+    Fit
+    """
     state, _ = em_init(setup, by_group, jitter, rng)
     history = []
     enough = tol * max(1, len(setup.block.said))
@@ -623,7 +931,27 @@ _SHAPES = {"pair": ("pair", 2), "grade": ("pair", 2), "triple": ("triple", 4),
 
 
 class Cast(NamedTuple):
-    "One block of an `Answers` table, with the way back to it."
+    """One block of an `Answers` table, with the way back to it.
+
+    Attributes
+    ----------
+    kind : str
+        "pair" (grades too), "triple" or "comparison"
+    features : np.ndarray
+        `(n, f)` or None
+    rows : np.ndarray
+        rows of the table
+    case : np.ndarray
+        case of each of these rows
+    questions : np.ndarray
+        numbers of the questions of this shape
+    question_case : np.ndarray
+        their cases
+    channel_annotator : np.ndarray
+        annotator of each channel
+    pairs : np.ndarray
+        `(n, 2)` item codes of each case, smaller first; pairs only
+    """
 
     kind: str  # "pair" (grades too), "triple" or "comparison"
     block: Block
@@ -641,7 +969,22 @@ def cast_answers(
     features: np.ndarray = None,  # `(n_questions, f)`
     group_of: np.ndarray = None,  # group of each annotator; None: the table's own
 ) -> list:  # of `Cast`
-    "Split a table by the shape of its questions; a pair and its grades share one truth."
+    """Split a table by the shape of its questions; a pair and its grades share one truth.
+
+    Parameters
+    ----------
+    answers
+        `Answers`
+    features : np.ndarray, default=None
+        `(n_questions, f)`
+    group_of : np.ndarray, default=None
+        group of each annotator; None: the table's own
+
+    Returns
+    -------
+    list
+        of `Cast`
+    """
     group_of = answers.group_of if group_of is None else group_of
     kinds = np.array(KINDS, dtype=object)[answers.kind]
     casts = []
@@ -697,7 +1040,23 @@ def accuracy_interval(
     doubt: np.ndarray,  # sum of chance × (1 − chance)
     level: float = 0.9,
 ) -> tuple:  # accuracy, low, high
-    "A Beta with the mean of the chances; few answers and unknown truths widen it."
+    """A Beta with the mean of the chances; few answers and unknown truths widen it.
+
+    Parameters
+    ----------
+    n : np.ndarray
+        answers
+    right : np.ndarray
+        sum of the chances that they are right
+    doubt : np.ndarray
+        sum of chance × (1 − chance)
+    level : float, default=0.9
+
+    Returns
+    -------
+    tuple
+        accuracy, low, high
+    """
     mean = (right + 1.0) / (n + 1.5)
     variance = mean * (1 - mean) / (n + 2.5) + doubt / (n + 1.5) ** 2
     strength = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
@@ -712,7 +1071,20 @@ def one_voice(
     block: Block,
     limit: float,  # noise of the reports at which a group has no single voice
 ) -> float:  # from 0 (members differ) to 1 (all members repeat one opinion)
-    "How far the most united group speaks with one voice."
+    """How far the most united group speaks with one voice.
+
+    Parameters
+    ----------
+    state : State
+    block : Block
+    limit : float
+        noise of the reports at which a group has no single voice
+
+    Returns
+    -------
+    float
+        from 0 (members differ) to 1 (all members repeat one opinion)
+    """
     R = state.report[:, :, :2] / state.report[:, :, :2].sum(2, keepdims=True)
     noise = (R[:, 0, 1] + R[:, 1, 0]) / 2
     answers = np.bincount(block.who, minlength=len(noise)).astype(float)
@@ -744,7 +1116,22 @@ def group_distance(
     group_of: np.ndarray,  # group of each annotator
     least: int = 30,  # questions that two groups must share
 ) -> np.ndarray:  # `(G, G)` 1 − Cohen's kappa of their votes; 1 where they rarely meet
-    "How unlike the votes of every two groups are, chance agreement taken off."
+    """How unlike the votes of every two groups are, chance agreement taken off.
+
+    Parameters
+    ----------
+    answers
+        `Answers`
+    group_of : np.ndarray
+        group of each annotator
+    least : int, default=30
+        questions that two groups must share
+
+    Returns
+    -------
+    np.ndarray
+        `(G, G)` 1 − Cohen's kappa of their votes; 1 where they rarely meet
+    """
     who, said, sure = answers.annotator, answers.response, answers.response >= 0
     G = int(group_of.max(initial=-1)) + 1
     values = np.unique(said[sure])
@@ -768,7 +1155,20 @@ def merged_groups(
     answers,  # `Answers`
     most: int = 100,  # groups that are compared with each other
 ) -> dict:  # name → group of each annotator
-    "Groups joined step by step, those first that agree most; never all into one."
+    """Groups joined step by step, those first that agree most; never all into one.
+
+    Parameters
+    ----------
+    answers
+        `Answers`
+    most : int, default=100
+        groups that are compared with each other
+
+    Returns
+    -------
+    dict
+        name → group of each annotator
+    """
     given = np.asarray(answers.group_of, dtype=np.int64)
     G = int(given.max(initial=-1)) + 1
     if G < 3 or G > most:
@@ -791,7 +1191,26 @@ def choose_grouping(
     seed: int,  # of the folds
     gain: float = 5.0,  # nats by which a grouping must beat the given one
 ) -> tuple:  # group of each annotator, name → held-out log-likelihood, name chosen
-    "As given, everybody alone, all in one, or joined: what foresees held-out answers best."
+    """As given, everybody alone, all in one, or joined: what foresees held-out answers best.
+
+    Parameters
+    ----------
+    model
+        an `AnswerClustering`
+    answers
+        `Answers`
+    features : np.ndarray
+        `(n_questions, f)` or None
+    seed : int
+        of the folds
+    gain : float, default=5.0
+        nats by which a grouping must beat the given one
+
+    Returns
+    -------
+    tuple
+        group of each annotator, name → held-out log-likelihood, name chosen
+    """
     E = len(answers.group_of)
     tried = dict(
         given=np.asarray(answers.group_of, dtype=np.int64),
@@ -815,7 +1234,29 @@ def heldout_loglik(
     n_folds: int = 3,
     most: int = 6000,  # questions used; more are sampled
 ) -> float:  # sum of the log-chances of held-out questions' answers
-    "How well the answers to some questions are foreseen from those to the others."
+    """How well the answers to some questions are foreseen from those to the others.
+
+    Parameters
+    ----------
+    model
+        an `AnswerClustering`: its priors and limits
+    answers
+        `Answers`
+    features : np.ndarray
+        `(n_questions, f)` or None
+    group_of : np.ndarray
+        grouping to judge
+    seed : int, default=0
+        of the folds
+    n_folds : int, default=3
+    most : int, default=6000
+        questions used; more are sampled
+
+    Returns
+    -------
+    float
+        sum of the log-chances of held-out questions' answers
+    """
     total = 0.0
     for cast in cast_answers(answers, features, group_of):
         n = cast.block.n_questions
@@ -852,6 +1293,52 @@ class AnswerClustering(ConstrainedClusterer):
     Helpers are in groups that may err together. A group sees a question rightly or goes by
     its looks, forms one opinion, and its members repeat it with noise of their own.
 
+    Parameters
+    ----------
+    n_clusters : default=None
+        with features of items: how many clusters; None: learned
+    grouping : default='auto'
+        given, alone, one, cv (held-out answers); auto: cv if no groups
+    priors : default=None
+        `Priors`; None: the defaults
+    n_init : default=2
+        starts: by majority, by one vote a group, then with more noise
+    max_iter : default=300
+        rounds allowed for each start
+    tol : default=1e-06
+        a start ends when the log-likelihood per answer moves less
+    level : default=0.9
+        of the intervals in `annotators_`
+    item_params : default=None
+        dict of options for the fit with features of items
+    random_state : default=0
+        seed of the starts and folds
+
+    Attributes
+    ----------
+    chosen_ : dict
+        grouping, and the held-out log-likelihood of those compared
+    question_proba_ : np.ndarray
+        `(n_questions, 4)` chance of every truth, NaN where none
+    answer_proba_ : np.ndarray
+        `(n_answers,)` chance that each response is right
+    suspicion_ : np.ndarray
+        `(n_answers,)` chance that it is wrong; 0 for unsure
+    suspects_ : np.ndarray
+        rows with suspicion above one half, most suspect first
+    log_likelihood_ : float
+        of the answers
+    log_likelihood_history_ : np.ndarray
+        one entry a round; the last kind of question
+    n_iter_ : int
+        rounds of EM
+    annotators_
+        A table: annotator, group, n_answers, accuracy with an interval, sensitivity, …
+    shared_errors_
+        A table of groups: what is assumed and what was learned about shared errors.
+
+    Examples
+    --------
     >>> A = Answers(list("abc") * 3, list("xyz") * 3, ["same", "same", "different"] * 3,
     ...             annotator=[0] * 3 + [1] * 3 + [2] * 3)
     >>> m = AnswerClustering().fit(None, answers=A)
@@ -922,7 +1409,30 @@ class AnswerClustering(ConstrainedClusterer):
         triplets=None,  # `Triplets`: answers to triples in the older form
         sample_id=None,  # ids of the rows of `X`
     ):  # the fitted object
-        "Weigh the answers; with `X`, cluster the items too."
+        """Weigh the answers; with `X`, cluster the items too.
+
+        Parameters
+        ----------
+        X : default=None
+            features of items, or None
+        y : default=None
+            answers may stand here; anything else is ignored
+        answers : default=None
+            `Answers`, or a data frame that `Answers.from_frame` takes
+        question_features : default=None
+            `(n_questions, f)` in the order of `answers.questions`
+        constraints : default=None
+            `Constraints`: answers to pairs in the older form
+        triplets : default=None
+            `Triplets`: answers to triples in the older form
+        sample_id : default=None
+            ids of the rows of `X`
+
+        Returns
+        -------
+        result
+            the fitted object
+        """
         answers = self._all_answers(answers, constraints, triplets)
         if X is not None:
             return self._fit_items(X, answers, sample_id)
@@ -956,7 +1466,20 @@ class AnswerClustering(ConstrainedClusterer):
         a,  # id, or ids, of first items
         b,  # id, or ids, of second items
     ):  # chance of "same", a number or an array
-        "Chance that two items belong together; without `X`, of asked pairs only."
+        """Chance that two items belong together; without `X`, of asked pairs only.
+
+        Parameters
+        ----------
+        a
+            id, or ids, of first items
+        b
+            id, or ids, of second items
+
+        Returns
+        -------
+        result
+            chance of "same", a number or an array
+        """
         check_is_fitted(self)
         if hasattr(self, "items_"):
             first, second = self._item_rows(a), self._item_rows(b)

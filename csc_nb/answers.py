@@ -21,7 +21,12 @@ from .datasets import data_folder
 #| code-fold: true
 #| code-summary: "where the files are, and what to do when they are not"
 def answers_folder() -> Path:
-    "The folder `answers` of the reference copies; says what to do when there is none."
+    """The folder `answers` of the reference copies; says what to do when there is none.
+
+    Returns
+    -------
+    Path
+    """
     folder = data_folder()
     if folder is None or not (folder / "answers").is_dir():
         raise FileNotFoundError(
@@ -33,7 +38,12 @@ def answers_folder() -> Path:
 
 
 def have_answers() -> bool:
-    "Are the real answers at hand?"
+    """Are the real answers at hand?
+
+    Returns
+    -------
+    bool
+    """
     try:
         return answers_folder().is_dir()
     except (FileNotFoundError, NotADirectoryError):
@@ -60,7 +70,18 @@ def _read(name):
 def cut_off(
     raw,  # replies as they came
 ) -> np.ndarray:  # True where a reply begins with neither yes nor no
-    "Replies that cannot be read as yes or no."
+    """Replies that cannot be read as yes or no.
+
+    Parameters
+    ----------
+    raw
+        replies as they came
+
+    Returns
+    -------
+    np.ndarray
+        True where a reply begins with neither yes nor no
+    """
     first = [
         re.match(r"\W*(yes|no)\b", r, re.I) if isinstance(r, str) else None for r in raw
     ]
@@ -70,7 +91,19 @@ def cut_off(
 def read_answers(
     name: str,  # "products", "products_people", "products_model", "restaurants", …
 ):  # a data frame: a, b[, c], answer, kind, annotator, group and what else the file has
-    "One row for each response, in the form that `Answers.from_frame` takes."
+    """One row for each response, in the form that `Answers.from_frame` takes.
+
+    Parameters
+    ----------
+    name : str
+        "products", "products_people", "products_model", "restaurants", …
+
+    Returns
+    -------
+    result
+        a data frame: a, b[, c], answer, kind, annotator, group and what else the file
+        has
+    """
     if name == "products":
         import pandas as pd
 
@@ -101,7 +134,18 @@ def read_answers(
 def read_items(
     name: str,  # "products" or "word_uses"
 ):  # a data frame with a column `item`
-    "The texts behind the ids of a set."
+    """The texts behind the ids of a set.
+
+    Parameters
+    ----------
+    name : str
+        "products" or "word_uses"
+
+    Returns
+    -------
+    result
+        a data frame with a column `item`
+    """
     if name.split("_")[0] == "products":
         return _read("products.items")
     if name != "word_uses":
@@ -117,7 +161,24 @@ def text_similarity(
     b,  # ids of the second items
     columns=None,  # columns of text; None: all but `item` and numbers
 ) -> np.ndarray:  # `(n, 1 or 2)` cosines of the first text, and of all texts together
-    "How alike two texts look: cosine of tf-idf counts of 2 to 4 letters."
+    """How alike two texts look: cosine of tf-idf counts of 2 to 4 letters.
+
+    Parameters
+    ----------
+    items
+        data frame with a column `item` and columns of text
+    a
+        ids of the first items of the questions
+    b
+        ids of the second items
+    columns : default=None
+        columns of text; None: all but `item` and numbers
+
+    Returns
+    -------
+    np.ndarray
+        `(n, 1 or 2)` cosines of the first text, and of all texts together
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     if columns is None:
@@ -153,7 +214,20 @@ def answer_scores(
     chance: np.ndarray,  # `(n,)` stated chance of "same"
     truth: np.ndarray,  # `(n,)` 1 same, 0 different
 ) -> dict:  # F1, Brier, log-loss, calibration error
-    "How good chances are; the calibration error uses ten bins of certainty, eq. (1)."
+    """How good chances are; the calibration error uses ten bins of certainty, eq. (1).
+
+    Parameters
+    ----------
+    chance : np.ndarray
+        `(n,)` stated chance of "same"
+    truth : np.ndarray
+        `(n,)` 1 same, 0 different
+
+    Returns
+    -------
+    dict
+        F1, Brier, log-loss, calibration error
+    """
     p, t = np.asarray(chance, dtype=float), np.asarray(truth).astype(int)
     said = p > 0.5
     both = (said & (t == 1)).sum()
@@ -171,7 +245,22 @@ def reliability(
     truth: np.ndarray,  # `(n,)` 1 same, 0 different
     bins: int = 10,  # of certainty max(p, 1 − p), from one half to one
 ) -> dict:  # arrays: stated certainty, share that is right, number of questions
-    "Stated certainty beside what came true."
+    """Stated certainty beside what came true.
+
+    Parameters
+    ----------
+    chance : np.ndarray
+        `(n,)` stated chance of "same"
+    truth : np.ndarray
+        `(n,)` 1 same, 0 different
+    bins : int, default=10
+        of certainty max(p, 1 − p), from one half to one
+
+    Returns
+    -------
+    dict
+        arrays: stated certainty, share that is right, number of questions
+    """
     p, t = np.asarray(chance, dtype=float), np.asarray(truth).astype(int)
     sure = np.maximum(p, 1 - p)
     right = (p > 0.5) == (t == 1)
@@ -191,7 +280,21 @@ def plot_reliability(
     least: int = 8,  # bins with fewer questions are left out
     **style,  # colour, label, …
 ):
-    "Reliability curve; the area of a dot is the number of its questions."
+    """Reliability curve; the area of a dot is the number of its questions.
+
+    Parameters
+    ----------
+    chance : np.ndarray
+        `(n,)` stated chance of "same"
+    truth : np.ndarray
+        `(n,)` 1 same, 0 different
+    ax
+        matplotlib axes
+    least : int, default=8
+        bins with fewer questions are left out
+    **style
+        colour, label, …
+    """
     curve = reliability(chance, truth)
     stated, right, n = (v[curve["n"] >= least] for v in curve.values())
     (line,) = ax.plot(stated, right, lw=1.2, **style)
@@ -208,7 +311,23 @@ def majority_chance(
     n_questions: int,
     smooth: float = 0.1,  # imaginary votes for each side
 ) -> np.ndarray:  # `(n,)` share of "same"
-    "Share of the votes for same."
+    """Share of the votes for same.
+
+    Parameters
+    ----------
+    question : np.ndarray
+        `(m,)` question of each answer
+    said : np.ndarray
+        `(m,)` 1 same, 0 different, -1 unsure
+    n_questions : int
+    smooth : float, default=0.1
+        imaginary votes for each side
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` share of "same"
+    """
     sure = said >= 0
     votes = np.bincount(question, sure, minlength=n_questions)
     same = np.bincount(question, said == 1, minlength=n_questions)
@@ -226,7 +345,29 @@ def dawid_skene_looks(
     max_iter: int = 200,
     tol: float = 1e-7,
 ) -> np.ndarray:  # `(n,)` chance of "same"
-    "Dawid and Skene's EM; with features a logistic regression replaces the base rate."
+    """Dawid and Skene's EM; with features a logistic regression replaces the base rate.
+
+    Parameters
+    ----------
+    question : np.ndarray
+        `(m,)` question of each answer
+    who : np.ndarray
+        `(m,)` annotator of each answer
+    said : np.ndarray
+        `(m,)` 1 same, 0 different, -1 unsure
+    n_questions : int
+    features : np.ndarray, default=None
+        `(n, f)` features of the questions
+    ridge : float, default=0.3
+        on the slopes of the logistic regression
+    max_iter : int, default=200
+    tol : float, default=1e-07
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` chance of "same"
+    """
     sure = said >= 0
     q, e, r = question[sure], who[sure], said[sure]
     E = int(who.max(initial=-1)) + 1
@@ -267,7 +408,24 @@ def group_votes(
     said: np.ndarray,  # `(m,)` 1 same, 0 different, -1 unsure
     group_of: np.ndarray,  # `(E,)` group of each annotator
 ) -> tuple:  # question, group and vote of each group at each question; ties are unsure
-    "Let the members of a group share one vote."
+    """Let the members of a group share one vote.
+
+    Parameters
+    ----------
+    question : np.ndarray
+        `(m,)`
+    who : np.ndarray
+        `(m,)`
+    said : np.ndarray
+        `(m,)` 1 same, 0 different, -1 unsure
+    group_of : np.ndarray
+        `(E,)` group of each annotator
+
+    Returns
+    -------
+    tuple
+        question, group and vote of each group at each question; ties are unsure
+    """
     sure = said >= 0
     G = int(group_of.max(initial=-1)) + 1
     key = question[sure].astype(np.int64) * max(G, 1) + group_of[who[sure]]
@@ -285,7 +443,27 @@ def rivals(
     n_questions: int,
     features: np.ndarray = None,  # `(n, f)`
 ) -> dict:  # name → chance of "same" of every question
-    "Votes; Dawid and Skene; the same with looks; the same with one vote a group."
+    """Votes; Dawid and Skene; the same with looks; the same with one vote a group.
+
+    Parameters
+    ----------
+    question : np.ndarray
+        `(m,)`
+    who : np.ndarray
+        `(m,)`
+    said : np.ndarray
+        `(m,)` 1 same, 0 different, -1 unsure
+    group_of : np.ndarray
+        `(E,)`
+    n_questions : int
+    features : np.ndarray, default=None
+        `(n, f)`
+
+    Returns
+    -------
+    dict
+        name → chance of "same" of every question
+    """
     n = n_questions
     found = {
         "majority": majority_chance(question, said, n),
@@ -303,7 +481,18 @@ def rivals(
 def answer_facts(
     answers,  # data frame with a, b, answer, annotator, truth
 ) -> dict:  # what the errors of one group are like
-    "Six numbers: error, misses, ghosts, agreement, and all wrong together beside luck."
+    """Six numbers: error, misses, ghosts, agreement, and all wrong together beside luck.
+
+    Parameters
+    ----------
+    answers
+        data frame with a, b, answer, annotator, truth
+
+    Returns
+    -------
+    dict
+        what the errors of one group are like
+    """
     d = answers[answers.answer != "unsure"]
     said = (d.answer == "same").to_numpy()
     true = (d.truth == "same").to_numpy()
@@ -331,7 +520,39 @@ def answer_facts(
 #| code-fold: true
 #| code-summary: "Crew, CREWS and realistic_answers"
 class Crew(NamedTuple):
-    "A group of helpers who may err together."
+    """A group of helpers who may err together.
+
+    Attributes
+    ----------
+    size : int
+        members
+    per_question : int
+        answers to each question
+    misled : float
+        the whole group goes by the looks
+    missed : float
+        the group overlooks a match
+    imagined : float
+        the group sees a match where there is none
+    unclear : float
+        no opinion: each member goes by the looks
+    miss : float
+        a member says different though the group thinks same
+    ghost : float
+        a member says same though the group thinks different
+    spread : float
+        how unlike the members are, on the log-odds of both
+    liars : float
+        share of members who say the opposite
+    unsure : float
+        replies without a yes or no
+    tired : float
+        noise grows by this share over a member's answers
+    seconds : float
+        typical time of an answer
+    price : float
+        of an answer
+    """
 
     name: str = "people"
     size: int = 46  # members
@@ -374,7 +595,30 @@ def realistic_answers(
     pairs=None,  # `(n, 2)` ids of the items; None: made up
     random_state=None,
 ):  # a data frame that `Answers.from_frame` takes, with truth and alike beside
-    "Answers with one opinion a group, errors that follow the looks, and unclear questions."
+    """Answers with one opinion a group, errors that follow the looks, and unclear questions.
+
+    Parameters
+    ----------
+    n_questions : int, default=1000
+    crews : default=('people', 'model')
+        names in `CREWS`, or `Crew` objects
+    base_rate : float, default=0.15
+        share of questions whose truth is same
+    gap : float, default=2.2
+        how well the looks tell: distance of the two humps
+    truth : default=None
+        `(n,)` truths to answer about; None: drawn
+    alike : default=None
+        `(n,)` looks to go by; None: drawn
+    pairs : default=None
+        `(n, 2)` ids of the items; None: made up
+    random_state : default=None
+
+    Returns
+    -------
+    result
+        a data frame that `Answers.from_frame` takes, with truth and alike beside
+    """
     import pandas as pd
 
     rng = np.random.default_rng(random_state)

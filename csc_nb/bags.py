@@ -32,20 +32,51 @@ from csc_nb.spectral import (
 def label_vectors(
     bags: Bags,  # label sets
 ) -> sp.csr_matrix:  # `(C, M)`; columns of unlabelled bags are 0
-    "Y: each column holds 1/|labels| for the labels of a bag."
+    """Y: each column holds 1/|labels| for the labels of a bag.
+
+    Parameters
+    ----------
+    bags : Bags
+        label sets
+
+    Returns
+    -------
+    sp.csr_matrix
+        `(C, M)`; columns of unlabelled bags are 0
+    """
     Z = sp.csr_matrix(bags.to_multihot().T.astype(float))
     size = np.asarray(Z.sum(0)).ravel()
     return (Z @ sp.diags(1 / np.maximum(size, 1))).tocsr()
 
 
 def bag_matrix(bags: Bags) -> sp.csr_matrix:  # `(n, M)`
-    "B: which row is in which bag."
+    """B: which row is in which bag.
+
+    Parameters
+    ----------
+    bags : Bags
+        `(n, M)`
+
+    Returns
+    -------
+    sp.csr_matrix
+    """
     n = bags.n_samples
     return sp.csr_matrix((np.ones(n), (np.arange(n), bags.bag)), shape=(n, bags.n_bags))
 
 
 def omega_L(bags: Bags) -> np.ndarray:  # `(M, M)`
-    "Similarity of bags by their labels, eq. (2.7)."
+    """Similarity of bags by their labels, eq. (2.7).
+
+    Parameters
+    ----------
+    bags : Bags
+        `(M, M)`
+
+    Returns
+    -------
+    np.ndarray
+    """
     Y = label_vectors(bags)
     return (Y.T @ Y).toarray()
 
@@ -55,13 +86,39 @@ def omega_A(
     deg: np.ndarray,  # `(n,)` degrees
     bags: Bags,
 ) -> np.ndarray:  # `(M, M)`
-    "Similarity of bags by their clusters, eq. (2.8)."
+    """Similarity of bags by their clusters, eq. (2.8).
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, K)`
+    deg : np.ndarray
+        `(n,)` degrees
+    bags : Bags
+
+    Returns
+    -------
+    np.ndarray
+        `(M, M)`
+    """
     H = bag_matrix(bags).T @ (Z / np.sqrt(deg)[:, None])
     return H @ H.T
 
 
 def partition_matrix(labels, deg) -> np.ndarray:  # `(n, K)` with orthonormal columns
-    "Z of a partition."
+    """Z of a partition.
+
+    Parameters
+    ----------
+    labels
+        `(n, K)` with orthonormal columns
+    deg
+        `(n, K)` with orthonormal columns
+
+    Returns
+    -------
+    np.ndarray
+    """
     A = np.eye(int(labels.max()) + 1)[labels]
     return np.sqrt(deg)[:, None] * A / np.sqrt(np.maximum(A.T @ deg, 1e-300))
 
@@ -71,7 +128,19 @@ def bag_reward(
     A: np.ndarray,  # `(M, M)` similarities by labels and by clusters
     alpha: float = 1.0,
 ) -> float:
-    "Eq. (2.9) as α M² times a covariance."
+    """Eq. (2.9) as α M² times a covariance.
+
+    Parameters
+    ----------
+    L : np.ndarray
+    A : np.ndarray
+        `(M, M)` similarities by labels and by clusters
+    alpha : float, default=1.0
+
+    Returns
+    -------
+    float
+    """
     return float(alpha * ((L - L.mean()) * (A - A.mean())).sum())
 
 # %% ../nbs/13_bags.ipynb #dc5977f0
@@ -79,7 +148,20 @@ def bag_Q(
     bags: Bags,  # all bags labelled, or unlabelled ones left out by `bag_terms`
     form: str = "exact",  # "exact", "corrected" or "printed", see `bag_terms`
 ) -> np.ndarray:  # `(n, n)`, for small n only
-    "Q written out; `bag_terms` is the way to use it."
+    """Q written out; `bag_terms` is the way to use it.
+
+    Parameters
+    ----------
+    bags : Bags
+        all bags labelled, or unlabelled ones left out by `bag_terms`
+    form : str, default='exact'
+        "exact", "corrected" or "printed", see `bag_terms`
+
+    Returns
+    -------
+    np.ndarray
+        `(n, n)`, for small n only
+    """
     Q = np.zeros((len(bags.bag),) * 2)
     for c, G, *R in bag_terms(bags, form):
         G = G.toarray() if sp.issparse(G) else G
@@ -92,7 +174,21 @@ def bag_terms(
     form: str = "exact",  # of labelled bags; "corrected": of all bags; "printed": with BB'
     without_pairs: bool = False,  # zero the entries that pairs could express, "w.o. clml"
 ) -> list:  # of `(c, G)` or `(c, G, R)`: Q = Σ c·GRG'
-    "Factors of Q, eq. (2.12); nothing of size n × n."
+    """Factors of Q, eq. (2.12); nothing of size n × n.
+
+    Parameters
+    ----------
+    bags : Bags
+    form : str, default='exact'
+        of labelled bags; "corrected": of all bags; "printed": with BB'
+    without_pairs : bool, default=False
+        zero the entries that pairs could express, "w.o. clml"
+
+    Returns
+    -------
+    list
+        of `(c, G)` or `(c, G, R)`: Q = Σ c·GRG'
+    """
     if form not in FORMS:
         raise ValueError(f"form={form!r}; use {', '.join(map(repr, FORMS))}.")
     Y, B, known = label_vectors(bags), bag_matrix(bags), bags.labelled
@@ -112,7 +208,17 @@ FORMS = ("exact", "corrected", "printed")
 
 
 def bag_mu(bags: Bags, form="exact") -> float:
-    "μ of eq. (2.12): squared length of the mean label vector."
+    """μ of eq. (2.12): squared length of the mean label vector.
+
+    Parameters
+    ----------
+    bags : Bags
+    form : default='exact'
+
+    Returns
+    -------
+    float
+    """
     M = max(int(bags.labelled.sum()), 1) if form == "exact" else bags.n_bags
     return float(((np.asarray(label_vectors(bags).sum(1)).ravel() / M) ** 2).sum())
 
@@ -134,7 +240,20 @@ def bag_scale(
     terms: list,  # from `bag_terms`
     deg: np.ndarray,  # `(n,)` degrees
 ) -> float:  # 0 when there is nothing to add
-    "Largest eigenvalue of D^(-1/2) Q D^(-1/2)."
+    """Largest eigenvalue of D^(-1/2) Q D^(-1/2).
+
+    Parameters
+    ----------
+    terms : list
+        from `bag_terms`
+    deg : np.ndarray
+        `(n,)` degrees
+
+    Returns
+    -------
+    float
+        0 when there is nothing to add
+    """
     n = len(deg)
     if not terms:
         return 0.0
@@ -153,7 +272,31 @@ def bag_embedding(
     relative: bool = False,  # divide Q by its largest eigenvalue; False: α as in the thesis
     random_state=0,
 ):  # `Embedding`
-    "Leading eigenvectors of eq. (2.13)."
+    """Leading eigenvectors of eq. (2.13).
+
+    Parameters
+    ----------
+    W
+        `(n, n)` affinity
+    bags : Bags
+        or None
+    K : int
+        clusters
+    alpha : float, default=0.7
+        strength
+    form : str, default='exact'
+        see `bag_terms`
+    without_pairs : bool, default=False
+        see `bag_terms`
+    relative : bool, default=False
+        divide Q by its largest eigenvalue; False: α as in the thesis
+    random_state : default=0
+
+    Returns
+    -------
+    result
+        `Embedding`
+    """
     terms = [] if bags is None or alpha == 0 else bag_terms(bags, form, without_pairs)
     lam = bag_scale(terms, degrees(W)) if relative else 1.0
     terms = [(alpha / lam * c, *G) for c, *G in terms] if lam > 1e-12 else []
@@ -165,7 +308,22 @@ def bag_agreement(
     bags: Bags,  # with the labels that were hidden
     hidden: np.ndarray,  # `(M,)` bool: bags whose labels the clustering did not see
 ) -> float:  # correlation; 0 when one of the two is constant
-    "Do bags that share labels share clusters? Correlation over pairs with a hidden bag."
+    """Do bags that share labels share clusters? Correlation over pairs with a hidden bag.
+
+    Parameters
+    ----------
+    labels : np.ndarray
+        `(n,)` clusters
+    bags : Bags
+        with the labels that were hidden
+    hidden : np.ndarray
+        `(M,)` bool: bags whose labels the clustering did not see
+
+    Returns
+    -------
+    float
+        correlation; 0 when one of the two is constant
+    """
     H = np.asarray(bag_matrix(bags).T @ np.eye(int(labels.max()) + 1)[labels])
     H = H / np.maximum(H.sum(1, keepdims=True), 1)
     i, j = np.triu_indices(bags.n_bags, 1)
@@ -178,7 +336,17 @@ def bag_agreement(
 
 
 def hide_labels(bags: Bags, hidden) -> Bags:
-    "The same bags with some label sets taken away."
+    """The same bags with some label sets taken away.
+
+    Parameters
+    ----------
+    bags : Bags
+    hidden
+
+    Returns
+    -------
+    Bags
+    """
     names = bags.bag_ids.tolist()
     left = {k: None if h else s for k, s, h in zip(names, bags.labels, hidden)}
     return Bags(bags.bag_ids[bags.bag], left, ids=bags.ids, classes=bags.classes)
@@ -201,7 +369,29 @@ def choose_alpha(
     n_jobs=None,
     **how,  # `form` and `without_pairs` of `bag_terms`
 ) -> tuple:  # the strength with the best mean, and `(len(grid), folds)` scores
-    "Strength by hiding the labels of one fold of bags after the other."
+    """Strength by hiding the labels of one fold of bags after the other.
+
+    Parameters
+    ----------
+    W
+        `(n, n)` affinity
+    bags : Bags
+    K : int
+        clusters
+    grid : default=(0.0, 0.3, 1.0, 3.0, 10.0)
+        relative strengths to try
+    folds : int, default=5
+        parts of the labelled bags
+    random_state : default=0
+    n_jobs : default=None
+    **how
+        `form` and `without_pairs` of `bag_terms`
+
+    Returns
+    -------
+    tuple
+        the strength with the best mean, and `(len(grid), folds)` scores
+    """
     known = np.flatnonzero(bags.labelled)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     fold = np.full(bags.n_bags, -1)
@@ -225,6 +415,54 @@ class BagSpectralClustering(ConstrainedClusterer):
     strength, and a strength chosen on hidden bags. `as_published()` is Algorithm 1 with the
     slip of Appendix A repaired and nothing of these.
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        K; the number of labels, or more for subclasses
+    alpha : default=0.7
+        strength of the bag labels, at least 0; "cv": by hiding labels of bags
+    relative : default=False
+        alpha in units of the affinity? 1 is equally loud
+    form : default='exact'
+        Q of labelled bags; "corrected": (2.12) repaired; "printed": as is
+    without_pairs : default=False
+        drop what must- and cannot-links could say, "w.o. clml"?
+    affinity : default='local'
+        "local" scaling, "rbf", "knn" or "precomputed" (X is one)
+    n_neighbors : default=20
+        near rows that each row is tied to; None: dense, as in the thesis
+    cv : default=5
+        folds of bags for alpha="cv"
+    n_init : default=10
+        starts of k-means
+    n_jobs : default=None
+        processes for alpha="cv"
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    labels_ : np.ndarray
+        `(n,)` cluster of each row
+    n_clusters_ : int
+        clusters found
+    embedding_ : np.ndarray
+        `(n, K)` leading eigenvectors of eq. (2.13)
+    eigenvalues_ : np.ndarray
+        `(K,)` their eigenvalues
+    alpha_ : float
+        strength that was used
+    mu_ : float
+        μ of eq. (2.12)
+    cv_scores_ : np.ndarray
+        `(strengths, folds)` agreement on hidden bags, for alpha="cv"
+    objective_history_ : list
+        one cost: K minus the sum of the eigenvalues
+    n_iter_ : int
+        always 1
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.bags import BagSpectralClustering
     >>> X = np.r_[np.zeros((6, 1)), np.ones((6, 1))] + np.arange(12)[:, None] / 100
@@ -303,7 +541,15 @@ class BagSpectralClustering(ConstrainedClusterer):
         return tags
 
     def fit(self, X, y=None, *, bags=None, sample_id=None):
-        "Cluster the rows of `X`; `bags`: `Bags`, `(bag, labels)`, a data frame or None."
+        """Cluster the rows of `X`; `bags`: `Bags`, `(bag, labels)`, a data frame or None.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        bags : default=None
+        sample_id : default=None
+        """
         index = frame_index(X)
         given = self.affinity == "precomputed"
         X = self._validate_X(X, accept_sparse="csr" if given else False)
@@ -438,7 +684,16 @@ def bags_demo(
     *,
     random_state: int = 1,
 ):
-    "The toy of this chapter at one setting: bags, embedding before and after."
+    """The toy of this chapter at one setting: bags, embedding before and after.
+
+    Parameters
+    ----------
+    alpha : float, default=0.7
+        strength of the bag labels, relative to the affinity
+    labelled : float, default=1.0
+        share of labelled bags
+    random_state : int, default=1
+    """
     import matplotlib.pyplot as plt
     from csc_nb.datasets import toy_bags
     from csc_nb.metrics import nmi_arithmetic as nmi

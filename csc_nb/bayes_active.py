@@ -29,7 +29,20 @@ def design(
     X: np.ndarray,  # `(n, d)` features
     bias: float = 1.0,  # value of the constant column; 0: none, as printed
 ) -> np.ndarray:  # `(n, D)`
-    "The rows that multiply $W$ in eq. (4.2): features and a constant."
+    """The rows that multiply $W$ in eq. (4.2): features and a constant.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` features
+    bias : float, default=1.0
+        value of the constant column; 0: none, as printed
+
+    Returns
+    -------
+    np.ndarray
+        `(n, D)`
+    """
     return np.ascontiguousarray(
         np.c_[X, np.full(len(X), float(bias))] if bias else X, dtype=np.float64
     )
@@ -96,7 +109,29 @@ def prior_draws(
     rng,  # numpy Generator
     max_tries: int = 200,  # proposals per draw before giving up on rejection
 ) -> tuple:  # `(S, D, K)` draws, proposals used (0: rejection gave up)
-    "Exact draws from the prior (4.3): Gaussian, kept with chance $e^{-\\tau\\bar H}$."
+    r"""Exact draws from the prior (4.3): Gaussian, kept with chance $e^{-\tau\bar H}$.
+
+    Parameters
+    ----------
+    A : np.ndarray
+        `(n, D)` rows
+    K : int
+        clusters
+    S : int
+        draws
+    lam : float
+    tau : float
+        precision, weight of the entropy
+    rng
+        numpy Generator
+    max_tries : int, default=200
+        proposals per draw before giving up on rejection
+
+    Returns
+    -------
+    tuple
+        `(S, D, K)` draws, proposals used (0: rejection gave up)
+    """
     kept, tried, one = [], 0, np.ones(S)
     while sum(map(len, kept)) < S and tried < max_tries * S:
         W = rng.normal(0, lam**-0.5, (S, A.shape[1], K))
@@ -158,7 +193,20 @@ def factor_table(
     K: int,
     eps: float,
 ) -> np.ndarray:  # `(K, K)` or `(K, K, K)`
-    "Chance of an answer for all labels of its rows, eq. (4.4); triples err in three ways."
+    """Chance of an answer for all labels of its rows, eq. (4.4); triples err in three ways.
+
+    Parameters
+    ----------
+    code : int
+        the answer
+    K : int
+    eps : float
+
+    Returns
+    -------
+    np.ndarray
+        `(K, K)` or `(K, K, K)`
+    """
     if code in (SAME, DIFFERENT):
         agree = np.eye(K, dtype=bool)
         return np.where(agree == (code == SAME), 1 - eps, eps)
@@ -169,7 +217,24 @@ def factor_table(
 
 # %% ../nbs/15_bayes_active.ipynb #82ab1f87
 class Forest(NamedTuple):
-    "Answers as a forest: every factor hangs below one row and holds one or two others."
+    """Answers as a forest: every factor hangs below one row and holds one or two others.
+
+    Attributes
+    ----------
+    nodes : np.ndarray
+        `(m,)` rows of X that occur in answers
+    parent : np.ndarray
+        `(F,)` the row above each factor (number in `nodes`), factors from the roots
+        down
+    kids : np.ndarray
+        `(F, 2)` the rows below; the second is −1 for a pair
+    code : np.ndarray
+        `(F,)` the answer, seen from the row above
+    tree : np.ndarray
+        `(m,)` tree of each node
+    extra : tuple
+        pairs (u, v, code) that close cycles, numbers in `nodes`
+    """
 
     nodes: np.ndarray  # `(m,)` rows of X that occur in answers
     parent: (
@@ -196,7 +261,17 @@ def _seen_from(items, code, up):
 def grow_forest(
     answers,  # list of (rows, code): `((a, b), ±1)` or `((a, b, c), RS | RT | ST | NONE)`
 ) -> Forest:
-    "Order the answers from roots to leaves; a pair that closes a cycle goes to `extra`."
+    """Order the answers from roots to leaves; a pair that closes a cycle goes to `extra`.
+
+    Parameters
+    ----------
+    answers
+        list of (rows, code): `((a, b), ±1)` or `((a, b, c), RS | RT | ST | NONE)`
+
+    Returns
+    -------
+    Forest
+    """
     nodes = sorted({i for items, _ in answers for i in items})
     number = {i: t for t, i in enumerate(nodes)}
     top, own, extra = list(range(len(nodes))), [[] for _ in nodes], []
@@ -412,7 +487,24 @@ def sum_product(
     eps: float,  # chance of a wrong answer
     marginals: bool = True,  # also the downward pass?
 ) -> tuple:  # log P(Z|W) `(S,)`, P(y_i|Z, W) `(S, m, K)`
-    "Eq. (4.5) exactly: messages on trees; cut rows are summed out where there are cycles."
+    """Eq. (4.5) exactly: messages on trees; cut rows are summed out where there are cycles.
+
+    Parameters
+    ----------
+    P : np.ndarray
+        `(S, m, K)` cluster probabilities of the forest's rows, per particle
+    forest : Forest
+        the answers
+    eps : float
+        chance of a wrong answer
+    marginals : bool, default=True
+        also the downward pass?
+
+    Returns
+    -------
+    tuple
+        log P(Z|W) `(S,)`, P(y_i|Z, W) `(S, m, K)`
+    """
     args = forest.parent, forest.kids, forest.code, eps, marginals
     if not forest.extra:
         return _sum_product(P, *args)[:2]
@@ -437,7 +529,21 @@ def agreement_within(
     forest: Forest,  # answers to pairs
     eps: float,
 ) -> np.ndarray:  # `(S, m, m)`; 0 between different trees
-    "$P(y_i=y_j\\mid Z,W)$ for rows of the same tree, along the path between them."
+    r"""$P(y_i=y_j\mid Z,W)$ for rows of the same tree, along the path between them.
+
+    Parameters
+    ----------
+    P : np.ndarray
+        `(S, m, K)` cluster probabilities of the forest's rows
+    forest : Forest
+        answers to pairs
+    eps : float
+
+    Returns
+    -------
+    np.ndarray
+        `(S, m, m)`; 0 between different trees
+    """
     G = _tree_agreement(P, forest.parent, forest.kids, forest.code, eps)
     for tree in sorted({int(forest.tree[e[0]]) for e in forest.extra}):
         rows = np.flatnonzero(forest.tree == tree)
@@ -452,7 +558,12 @@ def agreement_within(
 
 # %% ../nbs/15_bayes_active.ipynb #132a322c
 def binary_entropy(x):
-    "Entropy of a coin, in nats."
+    """Entropy of a coin, in nats.
+
+    Parameters
+    ----------
+    x
+    """
     x = np.clip(x, 1e-300, 1 - 1e-16)
     return -x * np.log(x) - (1 - x) * np.log1p(-x)
 
@@ -461,7 +572,20 @@ def pair_scores(
     Q: np.ndarray,  # `(S, n, K)` marginals $P(y_i\mid Z,W_s)$ of every row and particle
     eps: float,  # chance of a wrong answer
 ) -> tuple:  # Uncertain and Info, both `(n, n)`, in nats
-    "Eq. (4.6) and (4.7) of all pairs in different trees."
+    r"""Eq. (4.6) and (4.7) of all pairs in different trees.
+
+    Parameters
+    ----------
+    Q : np.ndarray
+        `(S, n, K)` marginals $P(y_i\mid Z,W_s)$ of every row and particle
+    eps : float
+        chance of a wrong answer
+
+    Returns
+    -------
+    tuple
+        Uncertain and Info, both `(n, n)`, in nats
+    """
     S, n, K = Q.shape
     U = Q.transpose(1, 0, 2).reshape(n, S * K)
     uncertain = binary_entropy(eps + (1 - 2 * eps) * (U @ U.T) / S)
@@ -558,7 +682,28 @@ def best_pair(
     skip=(),  # numbers i·n+j (i<j) of pairs not to ask
     block: int = 256,  # rows at a time
 ) -> tuple:  # `(i, j)` or None, its score, number of pairs looked at exactly
-    "The pair with the largest score: one matrix product, a bound, few exact scores."
+    """The pair with the largest score: one matrix product, a bound, few exact scores.
+
+    Parameters
+    ----------
+    Q : np.ndarray
+        `(n, S, K)` marginals of the candidate rows, row first
+    tree : np.ndarray
+        `(n,)` tree of each row; pairs in one tree are not asked
+    eps : float
+        chance of a wrong answer
+    info : bool, default=True
+        Info, or Uncertain
+    skip : default=()
+        numbers i·n+j (i<j) of pairs not to ask
+    block : int, default=256
+        rows at a time
+
+    Returns
+    -------
+    tuple
+        `(i, j)` or None, its score, number of pairs looked at exactly
+    """
     n, skip, looked = len(Q), np.sort(np.asarray(skip, np.int64)), 0
     out = set(skip.tolist())
     Q = np.ascontiguousarray(Q)
@@ -580,7 +725,23 @@ def best_pair(
 
 # %% ../nbs/15_bayes_active.ipynb #ab5fc4d0
 class Cloud(NamedTuple):
-    "Particles and all that is needed to move them."
+    """Particles and all that is needed to move them.
+
+    Attributes
+    ----------
+    W : np.ndarray
+        `(S, D, K)` particles
+    A : np.ndarray
+        `(n, D)` rows of the entropy prior
+    B : np.ndarray
+        `(m, D)` rows of the forest
+    L : np.ndarray
+        `(S, n, K)` scores `A @ W`
+    N : np.ndarray
+        `(S, m, K)` scores `B @ W`
+    value : np.ndarray
+        `(S,)` log P(Z|W) − τ mean H
+    """
 
     W: np.ndarray  # `(S, D, K)` particles
     A: np.ndarray  # `(n, D)` rows of the entropy prior
@@ -602,7 +763,19 @@ class Cloud(NamedTuple):
 
 
 def cloud_value(c, L, dL, N, dN, co, si, rows):
-    "log P(Z|W) − τ mean H at co·W + si·V, given the scores of W and V."
+    """log P(Z|W) − τ mean H at co·W + si·V, given the scores of W and V.
+
+    Parameters
+    ----------
+    c
+    L
+    dL
+    N
+    dN
+    co
+    si
+    rows
+    """
     out = -c.tau * _blend_entropy(L, dL, co, si, rows) if c.tau else np.zeros(len(rows))
     if N.shape[1]:
         out += sum_product(_blend_softmax(N, dN, co, si, rows), c.forest, c.eps, False)[0]
@@ -610,7 +783,12 @@ def cloud_value(c, L, dL, N, dN, co, si, rows):
 
 # %% ../nbs/15_bayes_active.ipynb #ed666498
 def node_probs(c):
-    "Cluster probabilities of the answered rows, `(S, m, K)`, before their answers."
+    """Cluster probabilities of the answered rows, `(S, m, K)`, before their answers.
+
+    Parameters
+    ----------
+    c
+    """
     one = np.ones(len(c.W))
     return _blend_softmax(c.N, c.N, one, 0 * one, np.arange(len(one)))
 
@@ -620,7 +798,19 @@ def within_scores(
 ) -> (
     tuple
 ):  # Uncertain and Info of the answered rows, `(m, m)`, in nats; 0 between different trees
-    "Eq. (4.6) and (4.7) of the pairs that would close a cycle."
+    """Eq. (4.6) and (4.7) of the pairs that would close a cycle.
+
+    Parameters
+    ----------
+    c : Cloud
+        particles and answers to pairs
+
+    Returns
+    -------
+    tuple
+        Uncertain and Info of the answered rows, `(m, m)`, in nats; 0 between different
+        trees
+    """
     p = c.eps + (1 - 2 * c.eps) * agreement_within(node_probs(c), c.forest, c.eps)
     same = c.forest.tree[:, None] == c.forest.tree
     total = np.where(same, binary_entropy(p.mean(0)), 0.0)
@@ -631,7 +821,20 @@ def systematic(
     w: np.ndarray,  # `(S,)` weights, not negative
     u: float,  # one uniform number
 ) -> np.ndarray:  # `(S,)` numbers of the particles kept
-    "Systematic resampling: particle s is kept about S·w_s times."
+    """Systematic resampling: particle s is kept about S·w_s times.
+
+    Parameters
+    ----------
+    w : np.ndarray
+        `(S,)` weights, not negative
+    u : float
+        one uniform number
+
+    Returns
+    -------
+    np.ndarray
+        `(S,)` numbers of the particles kept
+    """
     cum = np.cumsum(w / w.sum())
     cum[-1] = 1.0
     return np.searchsorted(cum, (np.arange(len(w)) + u) / len(w), side="right").clip(
@@ -643,7 +846,20 @@ def ess_step(
     c: Cloud,  # particles
     rng,  # numpy Generator
 ) -> tuple:  # the moved particles, number of likelihood evaluations
-    "One elliptical slice sampling step of every particle: leaves (4.12) invariant."
+    """One elliptical slice sampling step of every particle: leaves (4.12) invariant.
+
+    Parameters
+    ----------
+    c : Cloud
+        particles
+    rng
+        numpy Generator
+
+    Returns
+    -------
+    tuple
+        the moved particles, number of likelihood evaluations
+    """
     if c.value is None:
         c = c.with_scores()
     S, evals = len(c.W), 0
@@ -680,7 +896,22 @@ def log_joint(
     eps: float,
     tau: float,
 ) -> tuple:  # value, `(n+m, K)` gradient in the scores
-    "Eq. (4.13) without the Gaussian, and its gradient with the sign corrected."
+    """Eq. (4.13) without the Gaussian, and its gradient with the sign corrected.
+
+    Parameters
+    ----------
+    logP : np.ndarray
+    P : np.ndarray
+        `(n+m, K)` rows of the prior, then rows of the forest
+    forest : Forest
+    eps : float
+    tau : float
+
+    Returns
+    -------
+    tuple
+        value, `(n+m, K)` gradient in the scores
+    """
     m = len(forest.nodes)
     n = len(P) - m
     G = np.zeros_like(P)
@@ -698,7 +929,21 @@ def map_estimate(
     n_starts: int = 3,  # climb from this many particles
     max_iter: int = 100,
 ) -> tuple:  # `(D, K)` weights, log posterior up to a constant
-    "Eq. (4.13) by L-BFGS from the most probable particles."
+    """Eq. (4.13) by L-BFGS from the most probable particles.
+
+    Parameters
+    ----------
+    c : Cloud
+        particles
+    n_starts : int, default=3
+        climb from this many particles
+    max_iter : int, default=100
+
+    Returns
+    -------
+    tuple
+        `(D, K)` weights, log posterior up to a constant
+    """
     if c.value is None:
         c = c.with_scores()
     centred = c.W - c.W.mean(
@@ -764,7 +1009,20 @@ def max_product(
     forest: Forest,
     eps: float,
 ) -> np.ndarray:  # `(m,)` labels
-    "The most probable labels of the answered rows together, section 4.3.4."
+    """The most probable labels of the answered rows together, section 4.3.4.
+
+    Parameters
+    ----------
+    P : np.ndarray
+        `(m, K)` cluster probabilities of the forest's rows
+    forest : Forest
+    eps : float
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` labels
+    """
     logs = lambda V: np.log(np.maximum(V, 1e-300))
     y = _max_tree(logs(P), forest, eps)[0]
     for tree in sorted({int(forest.tree[e[0]]) for e in forest.extra}):
@@ -787,14 +1045,33 @@ def triple_probs(
     qc: np.ndarray,  # `(..., K)` marginals of rows in three different trees
     eps: float,
 ) -> np.ndarray:  # `(..., 4)` chances of the answers ab, ac, bc, none
-    "Chance of each answer to a triple."
+    """Chance of each answer to a triple.
+
+    Parameters
+    ----------
+    qa : np.ndarray
+    qb : np.ndarray
+    qc : np.ndarray
+        `(..., K)` marginals of rows in three different trees
+    eps : float
+
+    Returns
+    -------
+    np.ndarray
+        `(..., 4)` chances of the answers ab, ac, bc, none
+    """
     ab, ac, bc, abc = ((u).sum(-1) for u in (qa * qb, qa * qc, qb * qc, qa * qb * qc))
     right = np.stack([ab - abc, ac - abc, bc - abc, 1 - ab - ac - bc + 3 * abc], -1)
     return eps / 3 + (1 - 4 * eps / 3) * right
 
 
 def entropy(p):
-    "Entropy of the last axis, in nats."
+    """Entropy of the last axis, in nats.
+
+    Parameters
+    ----------
+    p
+    """
     return -(p * np.log(np.maximum(p, 1e-300))).sum(-1)
 
 
@@ -803,7 +1080,21 @@ def triple_scores(
     triples: np.ndarray,  # `(t, 3)` row numbers, in three different trees
     eps: float,
 ) -> tuple:  # Uncertain and Info, both `(t,)`, in nats
-    "The two criteria for triples."
+    """The two criteria for triples.
+
+    Parameters
+    ----------
+    Q : np.ndarray
+        `(n, S, K)` marginals of the candidate rows
+    triples : np.ndarray
+        `(t, 3)` row numbers, in three different trees
+    eps : float
+
+    Returns
+    -------
+    tuple
+        Uncertain and Info, both `(t,)`, in nats
+    """
     p = np.stack(
         [triple_probs(*(Q[t] for t in triple), eps) for triple in np.asarray(triples)]
     )
@@ -814,7 +1105,18 @@ def triple_scores(
 def batch_info(
     p: np.ndarray,  # `(b, S)` chance of "same" per question and particle; different trees
 ) -> float:  # nats
-    "Information of several answers together, $I(z_1,…,z_b;W)$."
+    """Information of several answers together, $I(z_1,…,z_b;W)$.
+
+    Parameters
+    ----------
+    p : np.ndarray
+        `(b, S)` chance of "same" per question and particle; different trees
+
+    Returns
+    -------
+    float
+        nats
+    """
     joint = np.ones((p.shape[1], 1))
     for q in p:
         joint = np.concatenate([joint * q[:, None], joint * (1 - q)[:, None]], 1)
@@ -827,7 +1129,24 @@ def greedy_batch(
     size: int,  # questions wanted
     group: int = 6,  # joint information is exact within groups of this many
 ) -> list:  # numbers of the chosen candidates
-    "Questions that inform together and touch no tree twice: each adds most to the others."
+    """Questions that inform together and touch no tree twice: each adds most to the others.
+
+    Parameters
+    ----------
+    p : np.ndarray
+        `(t, S)` chance of "same" of the candidates
+    trees : np.ndarray
+        `(t, 2)` trees of their rows
+    size : int
+        questions wanted
+    group : int, default=6
+        joint information is exact within groups of this many
+
+    Returns
+    -------
+    list
+        numbers of the chosen candidates
+    """
     H, used, out = binary_entropy(p).mean(1), set(), []
     joint = np.ones((p.shape[1], 1))
     while len(out) < size:
@@ -849,7 +1168,23 @@ def greedy_batch(
 #| code-fold: true
 #| code-summary: "Posterior: particles and answers at one moment"
 class Posterior:
-    "Particles and answers at one moment; the MAP and its labels are found when asked for."
+    """Particles and answers at one moment; the MAP and its labels are found when asked for.
+
+    Parameters
+    ----------
+    A
+        `(n, D)` rows
+    answers
+        list of (rows, code)
+    cloud
+        `Cloud`
+    K
+        clusters
+    seed
+        of the k-means before the first answer
+    kmeans : default=True
+        start from k-means when there is no answer?
+    """
 
     def __init__(
         self,
@@ -892,7 +1227,12 @@ class Posterior:
         return (W - W.mean(0)).T
 
     def marginals(self, rows):
-        "P(y_i|Z, W_s) of rows, `(n, S, K)`; answered rows take their answers into account."
+        """P(y_i|Z, W_s) of rows, `(n, S, K)`; answered rows take their answers into account.
+
+        Parameters
+        ----------
+        rows
+        """
         cloud, f = self.cloud, self.cloud.forest
         Q = probs(self.A[rows] @ cloud.W)[1]
         if len(f.nodes):
@@ -921,7 +1261,35 @@ class Posterior:
 #| code-summary: "BayesianActiveClustering: its state, choosing, learning, reading"
 @dataclass(kw_only=True)
 class BayesState(LearnerState):
-    "Rows as the model sees them, particles, answers and what is pending."
+    """Rows as the model sees them, particles, answers and what is pending.
+
+    Attributes
+    ----------
+    A : np.ndarray
+        `(n, D)` scaled rows
+    mean : np.ndarray
+        `(d,)` of the columns
+    sd : np.ndarray
+        `(d,)` of the columns
+    bias : float
+        value of the constant column
+    seed : int
+        of the k-means before the first answer
+    cloud : Cloud
+        particles
+    posterior : Posterior
+        at the last question
+    answers : list
+        (rows, code)
+    asked : set
+        rows of every question
+    expected_bits : list
+        promised by each question
+    batch : list
+        questions chosen together
+    looked : int
+        pairs whose score was computed exactly for the last question
+    """
 
     A: np.ndarray  # `(n, D)` scaled rows
     mean: np.ndarray  # `(d,)` of the columns
@@ -955,6 +1323,75 @@ class BayesianActiveClustering(SoftmaxPredictor, ActiveLearner):
     (`bias`, `lam`: the thesis' λ = 10 leaves all rows of iris undecided), between 50 and
     300 particles, k-means shown before the first answer. `as_published()` has none.
 
+    Parameters
+    ----------
+    n_clusters : default=2
+        number of clusters
+    criterion : default='info'
+        "info" (4.7), "uncertain" (4.6) or "random"
+    eps : default=0.05
+        chance of a wrong answer, strictly between 0 and 0.5 (they say nothing)
+    lam : default=None
+        precision of the weights (4.3), above 0; None: d/4, a score varies by 2
+    tau : default=1.0
+        weight of the entropy in the prior, at least 0
+    bias : default=None
+        value of the constant column; None: √d/2; 0: none, as printed
+    n_particles : default=None
+        draws; "2dK": as printed; None: 2dK, at least 50, at most 300
+    n_moves : default=5
+        elliptical slice steps after each answer
+    before_answers : default='kmeans'
+        labels before the first answer; "map": the prior's peak
+    questions : default='pairs'
+        or "triplets", "both" (extension)
+    seconds : default=(2.1, 4.05)
+        what a pair and a triple cost a person; their ratio matters
+    cycles : default=False
+        may answers close cycles (extension)?
+    max_cut : default=3
+        with cycles: at most so many rows summed out in a tree
+    batch_size : default=1
+        questions chosen together, at least 1
+    stop_below : default=0.0
+        finish when the best question promises fewer bits
+    pool_size : default=1000
+        rows considered for a question; None: all
+    prior_rows : default=1000
+        rows in the entropy of the prior; None: all
+    standardize : default=True
+        scale columns to unit variance first
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    state_ : BayesState
+        what the learner knows now
+    coef_ : np.ndarray
+        Weights of the features, `(K, d)`.
+    intercept_ : np.ndarray
+        Constants of the clusters, `(K,)`.
+    lam_ : float
+        Precision of the weights that was used.
+    particles_ : np.ndarray
+        Draws from the posterior, `(S, D, K)`, in scaled features.
+    expected_bits_ : list
+        Information that each question promised, in bits; the last is the pending one.
+    batch_ : list
+        Questions that were chosen together with the pending one.
+    coclustering_ : np.ndarray
+        Posterior chance that two rows share a cluster, `(n, n)`; for small n.
+    suspicion_ : np.ndarray
+        `(n_answers,)` chance that each answer of `answers_` is wrong; 0 for unsure
+        ones.
+    suspects_ : np.ndarray
+        Positions in `answers_` of those with suspicion above ½, most suspect first.
+    broken_ : np.ndarray
+        Answered pairs which the labels break, as rows (a, b, answer).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.oracles import NoisyOracle
     >>> X, y = np.r_[np.zeros((9, 1)), np.ones((9, 1))], np.repeat([0, 1], 9)
@@ -1124,7 +1561,12 @@ class BayesianActiveClustering(SoftmaxPredictor, ActiveLearner):
         return np.array(bad, dtype=np.int64).reshape(-1, 3)
 
     def advice(self, bits=0.05):
-        "Is asking on worth it? The information promised against a threshold."
+        """Is asking on worth it? The information promised against a threshold.
+
+        Parameters
+        ----------
+        bits : default=0.05
+        """
         left = self.expected_bits_[-1]
         return {"expected_bits": left, "stop": bool(left < bits)}
 

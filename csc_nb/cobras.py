@@ -638,7 +638,7 @@ def provisional(
     V : np.ndarray
         `(S, S)` known answers
     before : np.ndarray
-        `(S,)` cluster of each super-instance in the last clustering shown
+        `(S,)` cluster of each super-instance, as shown last
 
     Returns
     -------
@@ -888,6 +888,8 @@ class COBRAS(ActiveLearner):
 
     Attributes
     ----------
+    state_ : CobrasState
+        what the learner knows now
     super_instances_ : list
         The `SuperInstance`s now.
 

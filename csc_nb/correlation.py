@@ -32,7 +32,21 @@ from .vocabulary import COMPARISON, GRADE, PAIR, TRIPLE
 #| code-fold: true
 #| code-summary: "SignedGraph, signed_graph, broken_weight"
 class SignedGraph(NamedTuple):
-    "One weight per pair: positive speaks for `same`, negative for `different`."
+    """One weight per pair: positive speaks for `same`, negative for `different`.
+
+    Attributes
+    ----------
+    n : int
+        number of items
+    a : np.ndarray
+        `(m,)` first ends, smaller than
+    b : np.ndarray
+        `(m,)` second ends
+    w : np.ndarray
+        `(m,)` signed weights, none of them zero
+    offset : float
+        weight that every partition breaks: answers against each other
+    """
 
     n: int  # number of items
     a: np.ndarray  # `(m,)` first ends, smaller than
@@ -48,7 +62,26 @@ def signed_graph(
     w,  # `(m,)` signed weights
     keep_ties: bool = False,  # keep pairs whose answers cancel out, with weight zero
 ) -> SignedGraph:  # one edge per pair
-    "Add up the answers about each pair, eq. (2); pairs that cancel out are dropped."
+    """Add up the answers about each pair, eq. (2); pairs that cancel out are dropped.
+
+    Parameters
+    ----------
+    n : int
+        number of items
+    a
+        `(m,)` first items of the answers
+    b
+        `(m,)` second items
+    w
+        `(m,)` signed weights
+    keep_ties : bool, default=False
+        keep pairs whose answers cancel out, with weight zero
+
+    Returns
+    -------
+    SignedGraph
+        one edge per pair
+    """
     a, b = edge_ends(n, a, b)
     w = np.asarray(w, dtype=float)
     if len(w) != len(a):
@@ -80,7 +113,24 @@ def broken_weight(
     b,  # second items
     w,  # signed weights
 ) -> float:  # weight of the answers that the partition contradicts
-    "The objective, eq. (1)."
+    """The objective, eq. (1).
+
+    Parameters
+    ----------
+    labels
+        `(n,)` cluster of each item
+    a
+        first items of the answers
+    b
+        second items
+    w
+        signed weights
+
+    Returns
+    -------
+    float
+        weight of the answers that the partition contradicts
+    """
     labels, w = np.asarray(labels), np.asarray(w, dtype=float)
     same = labels[np.asarray(a, dtype=int)] == labels[np.asarray(b, dtype=int)]
     return float(w[(w > 0) & ~same].sum() - w[(w < 0) & same].sum())
@@ -127,7 +177,18 @@ def _enumerate(W):
 def enumerate_partitions(
     g: SignedGraph,  # at most 12 items
 ) -> np.ndarray:  # `(n,)` labels of the best partition
-    "Best partition by trying all of them, with branches cut off that cannot win."
+    """Best partition by trying all of them, with branches cut off that cannot win.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        at most 12 items
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` labels of the best partition
+    """
     if g.n > 12:
         raise ValueError(f"{g.n} items have too many partitions to list; 12 is the limit.")
     if g.n == 0:
@@ -483,7 +544,18 @@ def _adjacency(g):
 def greedy_contraction(
     g: SignedGraph,  # the answers
 ) -> np.ndarray:  # `(n,)` labels
-    "Join the two clusters with the largest positive weight between them, again and again."
+    """Join the two clusters with the largest positive weight between them, again and again.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        the answers
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` labels
+    """
     return _compact(_contract(g.n, g.a, g.b, g.w))[0]
 
 
@@ -491,7 +563,20 @@ def local_search(
     g: SignedGraph,  # the answers
     labels,  # `(n,)` partition to start from
 ) -> np.ndarray:  # `(n,)` labels, never worse than the start
-    "Moves of items, joins and splits of clusters (Kernighan and Lin), until none gains."
+    """Moves of items, joins and splits of clusters (Kernighan and Lin), until none gains.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        the answers
+    labels
+        `(n,)` partition to start from
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` labels, never worse than the start
+    """
     z = _compact(np.unique(labels, return_inverse=True)[1].astype(np.int64))[0]
     return _compact(_improve(g, _adjacency(g), z))[0]
 
@@ -502,7 +587,24 @@ def fast_partition(
     init=None,  # `(n,)` labels to start from, beside the greedy ones
     random_state=0,  # seed of the restarts
 ) -> np.ndarray:  # `(n,)` labels
-    "Best of several starts; never worse than `init`, than one cluster, or than all apart."
+    """Best of several starts; never worse than `init`, than one cluster, or than all apart.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        the answers
+    n_init : int, default=200
+        restarts
+    init : default=None
+        `(n,)` labels to start from, beside the greedy ones
+    random_state : default=0
+        seed of the restarts
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` labels
+    """
     csr, rng = _adjacency(g), np.random.default_rng(random_state)
     starts = [np.zeros(g.n, np.int64), np.arange(g.n)]
     if init is not None:
@@ -597,7 +699,22 @@ def cycle_bound(
     max_length: int = 6,  # longest cycle looked for
     max_work: int = 300_000_000,  # edges looked at
 ) -> float:  # no partition breaks less
-    "Lower bound: every bad cycle costs its lightest edge, eq. (3), cycles kept apart."
+    """Lower bound: every bad cycle costs its lightest edge, eq. (3), cycles kept apart.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        the answers
+    max_length : int, default=6
+        longest cycle looked for
+    max_work : int, default=300000000
+        edges looked at
+
+    Returns
+    -------
+    float
+        no partition breaks less
+    """
     csr = csr_adjacency(g.n, g.a, g.b)
     return float(_pack_cycles(*csr, g.a, g.b, g.w, max_length, max_work))
 
@@ -725,7 +842,19 @@ def _add_stars(cuts, g, x, index, order, most=500):
 
 
 class Proof(NamedTuple):
-    "A partition with what is known about it."
+    """A partition with what is known about it.
+
+    Attributes
+    ----------
+    labels : np.ndarray
+        `(n,)` cluster of each item
+    objective : float
+        weight of broken answers
+    lower_bound : float
+        no partition breaks less
+    rounds : int
+        programs solved
+    """
 
     labels: np.ndarray  # `(n,)` cluster of each item
     objective: float  # weight of broken answers
@@ -738,7 +867,22 @@ def branch_and_cut(
     labels=None,  # `(n,)` a good partition, to be proved or improved
     time_limit: float = 60.0,  # seconds
 ) -> Proof:  # optimal when objective and lower bound agree
-    "Exact partition: a linear program whose violated triangles are added, then branching."
+    """Exact partition: a linear program whose violated triangles are added, then branching.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        the answers
+    labels : default=None
+        `(n,)` a good partition, to be proved or improved
+    time_limit : float, default=60.0
+        seconds
+
+    Returns
+    -------
+    Proof
+        optimal when objective and lower bound agree
+    """
     stop = monotonic() + time_limit
     labels = fast_partition(g) if labels is None else np.asarray(labels)
     cost, unit = broken_weight(labels, g.a, g.b, g.w), _grain(g.w)
@@ -836,7 +980,21 @@ def _rounded(g, full, x, labels, cost):
 #| code-fold: true
 #| code-summary: "blocks of the answer graph, one by one, and the certificate"
 class Solution(NamedTuple):
-    "A partition of all items, put together from the blocks of the answer graph."
+    """A partition of all items, put together from the blocks of the answer graph.
+
+    Attributes
+    ----------
+    labels : np.ndarray
+        `(n,)` cluster of each item, 0, 1, … in order of appearance
+    objective : float
+        weight of broken answers
+    lower_bound : float
+        no partition breaks less
+    n_blocks : int
+        blocks in which answers contradict each other
+    largest : int
+        items of the largest of them
+    """
 
     labels: np.ndarray  # `(n,)` cluster of each item, 0, 1, … in order of appearance
     objective: float  # weight of broken answers
@@ -860,7 +1018,18 @@ class Solution(NamedTuple):
 def conflict_blocks(
     g: SignedGraph,  # the answers
 ) -> tuple:  # edges joined for free, and one array of edges per block that needs work
-    "What is left after three safe cuts: parts without a positive link, blocks, one sign."
+    """What is left after three safe cuts: parts without a positive link, blocks, one sign.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        the answers
+
+    Returns
+    -------
+    tuple
+        edges joined for free, and one array of edges per block that needs work
+    """
     positive = g.w > 0
     part = connected(g.n, g.a[positive], g.b[positive])
     inner = np.flatnonzero(part[g.a] == part[g.b])
@@ -883,7 +1052,28 @@ def solve(
     init=None,  # `(n,)` labels that the result must not be worse than
     random_state=0,  # seed of the restarts
 ) -> Solution:  # labels, objective and what is proved
-    "Best partition, block by block: listing, or fast search and then a proof."
+    """Best partition, block by block: listing, or fast search and then a proof.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        the answers
+    exact : bool, default=True
+        prove optimality where time allows
+    n_init : int, default=200
+        restarts of the fast solver in each block
+    time_limit : float, default=30.0
+        seconds for all proofs together
+    init : default=None
+        `(n,)` labels that the result must not be worse than
+    random_state : default=0
+        seed of the restarts
+
+    Returns
+    -------
+    Solution
+        labels, objective and what is proved
+    """
     stop = monotonic() + time_limit
     free, hard = conflict_blocks(g)
     together = [np.c_[g.a[free], g.b[free]]]
@@ -1045,7 +1235,28 @@ def sample_partitions(
     labels=None,  # `(n,)` connected partition to start from; all apart if None
     random_state=0,  # seed
 ) -> np.ndarray:  # `(n_samples, n)` labels
-    "Partitions drawn with chance ∝ exp(−broken weight), eq. (8), clusters connected."
+    """Partitions drawn with chance ∝ exp(−broken weight), eq. (8), clusters connected.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        the answers, weights in nats
+    n_samples : int, default=200
+        partitions kept
+    sweeps : int, default=2
+        rounds over all items between them
+    burn_in : int, default=20
+        rounds before the first
+    labels : default=None
+        `(n,)` connected partition to start from; all apart if None
+    random_state : default=0
+        seed
+
+    Returns
+    -------
+    np.ndarray
+        `(n_samples, n)` labels
+    """
     rng = np.random.default_rng(_entropy(random_state))
     indptr, nbr, edge = csr_adjacency(g.n, g.a, g.b)
     wt = g.w[edge]
@@ -1064,7 +1275,29 @@ def sample_partitions(
 #| code-fold: true
 #| code-summary: "answers as columns"
 class Votes(NamedTuple):
-    "Answers about pairs as arrays; unsure ones are left out."
+    """Answers about pairs as arrays; unsure ones are left out.
+
+    Attributes
+    ----------
+    a : np.ndarray
+        `(m,)` first items
+    b : np.ndarray
+        `(m,)` second items
+    value : np.ndarray
+        `(m,)` +1 same, −1 different, or the grade
+    level : np.ndarray
+        `(m,)` code of the response, over all kinds
+    kind : np.ndarray
+        kind of each code: 0 pair, 1 grade
+    number : np.ndarray
+        value of each code
+    source : np.ndarray
+        `(m,)` annotator
+    group : np.ndarray
+        `(m,)` group of the annotator
+    weight : np.ndarray
+        `(m,)` how often the answer counts
+    """
 
     a: np.ndarray  # `(m,)` first items
     b: np.ndarray  # `(m,)` second items
@@ -1086,7 +1319,30 @@ def votes_from_arrays(
     weight=None,  # how often each answer counts
     kind=0,  # 0 pair, 1 grade
 ) -> Votes:  # ready for `learn_noise`
-    "Put answers into columns; equal responses of one kind share a code."
+    """Put answers into columns; equal responses of one kind share a code.
+
+    Parameters
+    ----------
+    a
+        first items, as numbers
+    b
+        second items
+    value
+        +1 same, −1 different, 0 unsure; or grades
+    source : default=None
+        annotator of each answer
+    group : default=None
+        group of each answer
+    weight : default=None
+        how often each answer counts
+    kind : default=0
+        0 pair, 1 grade
+
+    Returns
+    -------
+    Votes
+        ready for `learn_noise`
+    """
     value = np.asarray(value, dtype=float)
     m = len(value)
     kind = np.broadcast_to(np.asarray(kind), m)
@@ -1116,7 +1372,18 @@ def votes_from_arrays(
 def first_table(
     v: Votes,  # the answers
 ) -> np.ndarray:  # `(2, R)` chance of each response when the truth is different, same
-    "A mild first guess: nine answers in ten are right, high grades mean `same`."
+    """A mild first guess: nine answers in ten are right, high grades mean `same`.
+
+    Parameters
+    ----------
+    v : Votes
+        the answers
+
+    Returns
+    -------
+    np.ndarray
+        `(2, R)` chance of each response when the truth is different, same
+    """
     table = np.zeros((2, len(v.kind)))
     for kind in np.unique(v.kind):
         codes = np.flatnonzero(v.kind == kind)
@@ -1144,7 +1411,24 @@ def noise_tables(
     own: float = 5.0,  # pseudo-answers by which a person is drawn to its group
     common: float = 10.0,  # pseudo-answers by which a group is drawn to the first guess
 ) -> np.ndarray:  # `(E, 2, R)` chance of each response of each person, by truth
-    "Count right and wrong answers of each person, eq. (7), with pseudo-counts."
+    """Count right and wrong answers of each person, eq. (7), with pseudo-counts.
+
+    Parameters
+    ----------
+    v : Votes
+        the answers
+    same : np.ndarray
+        `(m,)` chance that the truth of each is `same`
+    own : float, default=5.0
+        pseudo-answers by which a person is drawn to its group
+    common : float, default=10.0
+        pseudo-answers by which a group is drawn to the first guess
+
+    Returns
+    -------
+    np.ndarray
+        `(E, 2, R)` chance of each response of each person, by truth
+    """
     E, G, R = v.source.max(initial=0) + 1, v.group.max(initial=0) + 1, len(v.kind)
     counts = np.zeros((E, 2, R))
     np.add.at(counts, (v.source, 1, v.level), v.weight * same)
@@ -1162,7 +1446,22 @@ def log_odds(
     tables: np.ndarray,  # `(E, 2, R)` from `noise_tables`
     shared: float = 0.0,  # 0: members of a group err apart; 1: a group has one vote
 ) -> np.ndarray:  # `(m,)` weight of each answer in nats
-    "What an answer says for `same`, eq. (6); several of one group say less than their sum."
+    """What an answer says for `same`, eq. (6); several of one group say less than their sum.
+
+    Parameters
+    ----------
+    v : Votes
+        the answers
+    tables : np.ndarray
+        `(E, 2, R)` from `noise_tables`
+    shared : float, default=0.0
+        0: members of a group err apart; 1: a group has one vote
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` weight of each answer in nats
+    """
     chance = tables[v.source, :, v.level]
     weight = v.weight * np.log(chance[:, 1] / chance[:, 0])
     if shared == 0:
@@ -1176,7 +1475,21 @@ def log_odds(
 
 
 class Noise(NamedTuple):
-    "What was learned about the answers."
+    """What was learned about the answers.
+
+    Attributes
+    ----------
+    tables : np.ndarray
+        `(E, 2, R)` chance of each response by truth
+    weight : np.ndarray
+        `(m,)` log-odds of each answer
+    prior : np.ndarray
+        `(p,)` log-odds of each pair before any answer
+    beta : np.ndarray
+        coefficients of the prior, empty without features
+    labels : np.ndarray
+        `(n,)` last sampled partition
+    """
 
     tables: np.ndarray  # `(E, 2, R)` chance of each response by truth
     weight: np.ndarray  # `(m,)` log-odds of each answer
@@ -1195,7 +1508,32 @@ def learn_noise(
     max_iter: int = 20,  # rounds
     random_state=0,  # seed
 ) -> Noise:  # tables, weights of the answers, prior of the pairs
-    "EM: sample partitions at the present weights, count who was right, weigh again."
+    """EM: sample partitions at the present weights, count who was right, weigh again.
+
+    Parameters
+    ----------
+    n : int
+        number of items
+    v : Votes
+        the answers
+    pairs
+        `(p, 2)` pairs with a prior; empty: no prior
+    features : default=None
+        `(p, f)` what is known of these pairs; None: only how many are `same`
+    fixed : default=None
+        `(m,)` weights that are given: only the prior is learned
+    shared : float, default=0.0
+        see `log_odds`
+    max_iter : int, default=20
+        rounds
+    random_state : default=0
+        seed
+
+    Returns
+    -------
+    Noise
+        tables, weights of the answers, prior of the pairs
+    """
     rng = np.random.default_rng(_entropy(random_state))
     tables = np.repeat(first_table(v)[None], v.source.max(initial=0) + 1, axis=0)
     F = np.ones((len(pairs), 1))
@@ -1277,7 +1615,26 @@ def grade_weights(
     reduce: str = "median",  # how several grades of one pair become one
     unsure=0,  # the grade that means `cannot decide`
 ):  # a table with columns a, b, answer, weight: one row per pair
-    "One signed weight per pair from grades, as the word-use graphs are published."
+    """One signed weight per pair from grades, as the word-use graphs are published.
+
+    Parameters
+    ----------
+    df
+        a table with columns a, b and a grade
+    grade : str, default='grade'
+        name of the column with the grades
+    centre : float, default=2.5
+        grades above speak for `same`
+    reduce : str, default='median'
+        how several grades of one pair become one
+    unsure : default=0
+        the grade that means `cannot decide`
+
+    Returns
+    -------
+    result
+        a table with columns a, b, answer, weight: one row per pair
+    """
     ends = np.sort(df[["a", "b"]].to_numpy(dtype=object).astype(str), axis=1)
     rows = df.assign(a=ends[:, 0], b=ends[:, 1])
     rows = rows[rows[grade] != unsure]
@@ -1333,7 +1690,20 @@ def maxexp_scores(
     S: np.ndarray,  # `(n, n)` similarities in [−1, 1], 0 where nobody was asked
     beta: float = 3.0,  # how sharply good partitions of a triple are preferred
 ) -> np.ndarray:  # `(n, n)`, upper triangle
-    "Rule `maxexp` (Aronsson and Chehreghani): the triple of highest expected cost."
+    """Rule `maxexp` (Aronsson and Chehreghani): the triple of highest expected cost.
+
+    Parameters
+    ----------
+    S : np.ndarray
+        `(n, n)` similarities in [−1, 1], 0 where nobody was asked
+    beta : float, default=3.0
+        how sharply good partitions of a triple are preferred
+
+    Returns
+    -------
+    np.ndarray
+        `(n, n)`, upper triangle
+    """
     return _maxexp(np.ascontiguousarray(S, dtype=float), float(beta))
 
 # %% ../nbs/43_answers_only.ipynb #323d5149
@@ -1344,7 +1714,22 @@ def pair_likeness(
     pairs: np.ndarray,  # `(p, 2)` row numbers
     metric: str = "euclidean",  # or "cosine"
 ) -> np.ndarray:  # `(p,)` higher is more alike
-    "Cosine of two rows, or minus their distance in units of the median distance."
+    """Cosine of two rows, or minus their distance in units of the median distance.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` rows, dense or sparse
+    pairs : np.ndarray
+        `(p, 2)` row numbers
+    metric : str, default='euclidean'
+        or "cosine"
+
+    Returns
+    -------
+    np.ndarray
+        `(p,)` higher is more alike
+    """
     first, second = X[pairs[:, 0]], X[pairs[:, 1]]
     if metric == "cosine":
         size = np.sqrt(_row_dot(first, first) * _row_dot(second, second))
@@ -1412,6 +1797,34 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
 
     Examples
     --------
+
+    Parameters
+    ----------
+    weights : default='learned'
+        "learned", "given", or a fitted model with `pair_proba`
+    shared : default=0.3
+        how much members of a group err together
+    exact : default=True
+        prove optimality where time allows
+    n_init : default=200
+        restarts in each block
+    time_limit : default=30.0
+        seconds for all proofs
+    max_iter : default=20
+        rounds of learning
+    n_samples : default=200
+        sampled partitions
+    metric : default='euclidean'
+        how rows of X are compared
+    n_neighbors : default=0
+        nearest rows that get a prior without an answer
+    unasked : default=None
+        chance of "same" where no answer leads
+    random_state : default=0
+        seed
+
+    Examples
+    --------
     >>> A = Answers([0, 1, 0], [1, 2, 2], ["same", "same", "different"])
     >>> CorrelationClustering(weights="given").fit(A).objective_
     1.0
@@ -1454,7 +1867,24 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         answers=None,  # `Answers`, when X has the rows
         sample_id=None,  # ids of the rows of X
     ):  # the fitted object
-        "Find the partition that breaks the least weight of answers."
+        """Find the partition that breaks the least weight of answers.
+
+        Parameters
+        ----------
+        X
+            `Answers` (or what becomes one), or `(n, d)` rows when `answers` is given
+        y : default=None
+            answers, when they stand in the place of y
+        answers : default=None
+            `Answers`, when X has the rows
+        sample_id : default=None
+            ids of the rows of X
+
+        Returns
+        -------
+        result
+            the fitted object
+        """
         self._check_parameters()
         X, answers = self._sort_arguments(X, y, answers)
         self.items_, votes = self._read(X, answers, sample_id)
@@ -1489,7 +1919,14 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         return self
 
     def fit_predict(self, X, y=None, **kwargs):
-        "Labels of `fit`."
+        """Labels of `fit`.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        **kwargs
+        """
         return self.fit(X, y, **kwargs).labels_
 
     def pair_proba(
@@ -1497,7 +1934,20 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         a,  # an item, or many
         b,  # an item, or many
     ) -> np.ndarray:  # chance that they belong together
-        "Share of sampled partitions that have a and b together, eq. (8)."
+        """Share of sampled partitions that have a and b together, eq. (8).
+
+        Parameters
+        ----------
+        a
+            an item, or many
+        b
+            an item, or many
+
+        Returns
+        -------
+        np.ndarray
+            chance that they belong together
+        """
         check_is_fitted(self, "labels_")
         single = np.ndim(a) == 0 and np.ndim(b) == 0
         i, j = self._codes(np.atleast_1d(a)), self._codes(np.atleast_1d(b))
@@ -1511,7 +1961,22 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         rule: str = "uncertain",  # "uncertain", "weighty", "maxexp" or "random"
         max_pairs: int = 200_000,  # candidates looked at when there are more pairs
     ) -> list:  # pairs of ids, the best question first
-        "Which pairs to ask about next."
+        """Which pairs to ask about next.
+
+        Parameters
+        ----------
+        k : int, default=1
+            questions wanted
+        rule : str, default='uncertain'
+            "uncertain", "weighty", "maxexp" or "random"
+        max_pairs : int, default=200000
+            candidates looked at when there are more pairs
+
+        Returns
+        -------
+        list
+            pairs of ids, the best question first
+        """
         check_is_fitted(self, "labels_")
         n = len(self.items_)
         state = self._sample_seed.generate_state(4).tolist()

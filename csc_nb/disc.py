@@ -36,7 +36,22 @@ def rbf(
     sigma: float,  # width
     Z: np.ndarray = None,  # `(m, q)` other rows; None: the same ones
 ) -> np.ndarray:  # `(n, m)`
-    "Gaussian kernel; the exponents come from one matrix product."
+    """Gaussian kernel; the exponents come from one matrix product.
+
+    Parameters
+    ----------
+    Y : np.ndarray
+        `(n, q)` projected rows
+    sigma : float
+        width
+    Z : np.ndarray, default=None
+        `(m, q)` other rows; None: the same ones
+
+    Returns
+    -------
+    np.ndarray
+        `(n, m)`
+    """
     A, B = Y / sigma, (Y if Z is None else Z) / sigma
     K = (
         np.c_[A, -0.5 * (A**2).sum(1), np.ones(len(A))]
@@ -76,7 +91,28 @@ def top_eigs(
     tol: float = 1e-6,  # norm of the residual; eigenvalues are right to its square
     dense: int = 300,  # full eigenvalue problem up to this many rows
 ) -> tuple:  # values, vectors `(n, k)`, block for the next call
-    "Leading eigenpairs of $D^{-1/2}KD^{-1/2}$, largest first."
+    """Leading eigenpairs of $D^{-1/2}KD^{-1/2}$, largest first.
+
+    Parameters
+    ----------
+    K : np.ndarray
+        `(n, n)` kernel
+    deg : np.ndarray
+        `(n,)` degrees
+    k : int
+        eigenpairs wanted
+    warm : np.ndarray, default=None
+        `(n, b)` block to start from
+    tol : float, default=1e-06
+        norm of the residual; eigenvalues are right to its square
+    dense : int, default=300
+        full eigenvalue problem up to this many rows
+
+    Returns
+    -------
+    tuple
+        values, vectors `(n, k)`, block for the next call
+    """
     n, r = len(K), deg**-0.5
     if n <= dense or 8 * (k + 4) > n:
         w, U = eigh(r[:, None] * K * r, subset_by_index=[n - k, n - 1])
@@ -91,7 +127,21 @@ def hsic(
     Ks: np.ndarray,  # `(n, n)` kernel of the scores
     unbiased: bool = False,  # without the bias of order 1/n
 ) -> float:
-    "HSIC, eq. (2.3), or its unbiased estimate (Song et al. 2012)."
+    """HSIC, eq. (2.3), or its unbiased estimate (Song et al. 2012).
+
+    Parameters
+    ----------
+    K : np.ndarray
+        `(n, n)` kernel of the rows
+    Ks : np.ndarray
+        `(n, n)` kernel of the scores
+    unbiased : bool, default=False
+        without the bias of order 1/n
+
+    Returns
+    -------
+    float
+    """
     n = len(K)
     if not unbiased:
         return float((K * centre(Ks)).sum() / (n - 1) ** 2)
@@ -102,7 +152,19 @@ def centre(
     Ks: np.ndarray,  # `(n, n)`
     unbiased: bool = False,
 ) -> np.ndarray:  # `(n, n)`
-    "$HK_sH$; or the U-centred matrix, whose diagonal is zero."
+    """$HK_sH$; or the U-centred matrix, whose diagonal is zero.
+
+    Parameters
+    ----------
+    Ks : np.ndarray
+        `(n, n)`
+    unbiased : bool, default=False
+
+    Returns
+    -------
+    np.ndarray
+        `(n, n)`
+    """
     n = len(Ks)
     if not unbiased:
         return Ks - Ks.mean(0) - Ks.mean(1)[:, None] + Ks.mean()
@@ -119,7 +181,19 @@ def score_matrix(
     Ks: np.ndarray,  # `(n, n)` kernel of the scores
     unbiased: bool = False,
 ) -> np.ndarray:  # `(n, n)`
-    "The matrix S with usefulness $J_2=\\sum_{ij}K_{ij}S_{ij}$."
+    r"""The matrix S with usefulness $J_2=\sum_{ij}K_{ij}S_{ij}$.
+
+    Parameters
+    ----------
+    Ks : np.ndarray
+        `(n, n)` kernel of the scores
+    unbiased : bool, default=False
+
+    Returns
+    -------
+    np.ndarray
+        `(n, n)`
+    """
     n, S = len(Ks), centre(Ks, unbiased)
     norm = np.linalg.norm(S)
     if norm <= 1e-12 * n:
@@ -131,7 +205,20 @@ def kaplan_meier(
     time: np.ndarray,  # `(n,)` time of the event, or of the last sight
     event: np.ndarray,  # `(n,)` True when the event was seen
 ) -> tuple:  # event times `(g,)`, chance of each `(g,)`; the last takes what is left over
-    "Distribution of the time of an event from censored times (Kaplan–Meier)."
+    """Distribution of the time of an event from censored times (Kaplan–Meier).
+
+    Parameters
+    ----------
+    time : np.ndarray
+        `(n,)` time of the event, or of the last sight
+    event : np.ndarray
+        `(n,)` True when the event was seen
+
+    Returns
+    -------
+    tuple
+        event times `(g,)`, chance of each `(g,)`; the last takes what is left over
+    """
     t = np.unique(time[event]) if event.any() else np.array([time.max()])
     left = ecdf(CensoredData.right_censored(time, ~event)).sf.evaluate(t)
     mass = -np.diff(np.r_[1.0, left])
@@ -140,7 +227,14 @@ def kaplan_meier(
 
 
 def censored_weights(time, event, max_grid=200):
-    "Rows: what is known of each time, as chances over a grid of ranks in [0, 1]; the grid."
+    """Rows: what is known of each time, as chances over a grid of ranks in [0, 1]; the grid.
+
+    Parameters
+    ----------
+    time
+    event
+    max_grid : default=200
+    """
     t, mass = kaplan_meier(time, event)
     rank = np.cumsum(mass) - mass / 2  # Kaplan–Meier quantile of each event time
     if len(t) > max_grid:  # neighbouring times share a grid point
@@ -158,7 +252,17 @@ def censored_weights(time, event, max_grid=200):
 
 # %% ../nbs/14_disc.ipynb #d0000034
 class ScoreBlock(NamedTuple):
-    "Scores as points with a kernel."
+    """Scores as points with a kernel.
+
+    Attributes
+    ----------
+    Z : np.ndarray
+        `(m, r)` one row per scored row
+    sigma : float
+        width of the Gaussian kernel; None: inner products
+    rows : np.ndarray
+        `(m,)` rows of X that have this score
+    """
 
     name: str
     Z: np.ndarray  # `(m, r)` one row per scored row
@@ -167,7 +271,15 @@ class ScoreBlock(NamedTuple):
 
 
 def block_kernel(b: ScoreBlock, other=None):  # points of the second axis; None: all
-    "Kernel of one block."
+    """Kernel of one block.
+
+    Parameters
+    ----------
+    b : ScoreBlock
+        points of the second axis; None: all
+    other : default=None
+        points of the second axis; None: all
+    """
     return (
         rbf(b.Z, b.sigma, other) if b.sigma else b.Z @ (b.Z if other is None else other).T
     )
@@ -258,7 +370,22 @@ def score_blocks(
     n: int,  # rows of X
     kernel="auto",  # "auto", a name in `SCORE_KERNELS`, or a list of (kind, columns)
 ) -> list:  # of `ScoreBlock`
-    "Scores as kernel blocks; rows with a missing score are left out of that block."
+    """Scores as kernel blocks; rows with a missing score are left out of that block.
+
+    Parameters
+    ----------
+    scores
+        `(n,)` or `(n, r)` array, data frame, or structured array (event, time)
+    n : int
+        rows of X
+    kernel : default='auto'
+        "auto", a name in `SCORE_KERNELS`, or a list of (kind, columns)
+
+    Returns
+    -------
+    list
+        of `ScoreBlock`
+    """
     cols, guess = _columns(scores)
     if len(cols[0]) != n:
         raise ValueError(f"X has {n} rows but scores has {len(cols[0])}.")
@@ -309,7 +436,21 @@ def usefulness_matrix(
     n: int,  # rows of X
     unbiased: bool = False,
 ) -> np.ndarray:  # `(n, n)`
-    "S of several scores: the mean of the matrices of the blocks."
+    """S of several scores: the mean of the matrices of the blocks.
+
+    Parameters
+    ----------
+    blocks : list
+        of `ScoreBlock`
+    n : int
+        rows of X
+    unbiased : bool, default=False
+
+    Returns
+    -------
+    np.ndarray
+        `(n, n)`
+    """
     S = np.zeros((n, n))
     for b in blocks:
         S[np.ix_(b.rows, b.rows)] += score_matrix(block_kernel(b), unbiased) / len(blocks)
@@ -317,7 +458,14 @@ def usefulness_matrix(
 
 # %% ../nbs/14_disc.ipynb #d0000041
 def random_orthonormal(d, q, rng):
-    "A random point of the Stiefel manifold."
+    """A random point of the Stiefel manifold.
+
+    Parameters
+    ----------
+    d
+    q
+    rng
+    """
     return np.linalg.qr(rng.normal(size=(d, q)))[0]
 
 
@@ -328,7 +476,25 @@ def subspace_sigma(
     repeats: int = 10,  # random subspaces
     max_rows: int = 1000,  # more rows are sampled
 ) -> float:
-    "Median heuristic in random `q`-dimensional subspaces."
+    """Median heuristic in random `q`-dimensional subspaces.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    q : int
+        dimension of the subspace
+    rng
+        numpy Generator
+    repeats : int, default=10
+        random subspaces
+    max_rows : int, default=1000
+        more rows are sampled
+
+    Returns
+    -------
+    float
+    """
     if len(X) > max_rows:
         X = X[rng.choice(len(X), max_rows, replace=False)]
     return float(
@@ -342,7 +508,25 @@ def subspace_sigma(
 
 # %% ../nbs/14_disc.ipynb #d0000051
 class Exact(NamedTuple):
-    "One problem (2.5) with all n × n kernel entries."
+    """One problem (2.5) with all n × n kernel entries.
+
+    Attributes
+    ----------
+    X : np.ndarray
+        `(n, d)` centred rows
+    S : np.ndarray
+        `(n, n)` matrix of the scores; None: no score
+    k : int
+        clusters
+    a : float
+        weight of the quality
+    mu : float
+        weight of the usefulness
+    tol : float
+        residual of the eigenvectors
+    fixed : np.ndarray
+        `(n, k)` a U held fixed; None: the best one
+    """
 
     X: np.ndarray  # `(n, d)` centred rows
     S: np.ndarray  # `(n, n)` matrix of the scores; None: no score
@@ -355,7 +539,19 @@ class Exact(NamedTuple):
 
 
 class Landmarks(NamedTuple):
-    "The same problem with Nyström's approximation of the kernel, for many rows."
+    """The same problem with Nyström's approximation of the kernel, for many rows.
+
+    Attributes
+    ----------
+    X : np.ndarray
+        `(n, d)` centred rows
+    S : np.ndarray
+        `(n, r)` factor: the matrix of the scores is about S S'; None: no score
+    rows : np.ndarray
+        `(m,)` which rows are landmarks
+    jitter : float
+        added to the diagonal of the landmark kernel
+    """
 
     X: np.ndarray  # `(n, d)` centred rows
     S: np.ndarray  # `(n, r)` factor: the matrix of the scores is about S S'; None: no score
@@ -368,7 +564,19 @@ class Landmarks(NamedTuple):
 
 
 class Point(NamedTuple):
-    "A subspace and what is known there."
+    """A subspace and what is known there.
+
+    Attributes
+    ----------
+    K : np.ndarray
+        kernel; in landmark mode the thin factor
+    lam : np.ndarray
+        leading eigenvalues
+    U : np.ndarray
+        leading eigenvectors
+    warm : np.ndarray
+        block for the next eigenproblem
+    """
 
     W: np.ndarray
     F: float
@@ -392,7 +600,23 @@ def evaluate(
     warm: np.ndarray = None,  # block of eigenvectors nearby
     quality: bool = False,  # J1 also when its weight is zero
 ) -> Point:
-    "The reduced objective at `W`."
+    """The reduced objective at `W`.
+
+    Parameters
+    ----------
+    W : np.ndarray
+        `(d, q)` orthonormal
+    p
+        `Exact` or `Landmarks`
+    warm : np.ndarray, default=None
+        block of eigenvectors nearby
+    quality : bool, default=False
+        J1 also when its weight is zero
+
+    Returns
+    -------
+    Point
+    """
     if isinstance(p, Landmarks):
         return _evaluate_landmarks(W, p)
     K = rbf(p.X @ W, p.sigma)
@@ -412,7 +636,19 @@ def gradient_formula(
     pt: Point,  # where
     p: Exact,
 ) -> np.ndarray:  # `(d, q)`
-    "Gradient of (2.5) in matrix form."
+    """Gradient of (2.5) in matrix form.
+
+    Parameters
+    ----------
+    pt : Point
+        where
+    p : Exact
+
+    Returns
+    -------
+    np.ndarray
+        `(d, q)`
+    """
     Y, g = p.X @ pt.W, np.zeros_like(pt.K)
     if p.a:
         V = pt.U / np.sqrt(pt.deg)[:, None]
@@ -456,7 +692,20 @@ def gradient(
     pt: Point,  # where
     p,  # `Exact` or `Landmarks`
 ) -> np.ndarray:  # `(d, q)`
-    "Gradient of the reduced objective: `gradient_formula` without its n × n arrays."
+    """Gradient of the reduced objective: `gradient_formula` without its n × n arrays.
+
+    Parameters
+    ----------
+    pt : Point
+        where
+    p
+        `Exact` or `Landmarks`
+
+    Returns
+    -------
+    np.ndarray
+        `(d, q)`
+    """
     if isinstance(p, Landmarks):
         return _gradient_landmarks(pt, p)
     n, Y = len(p.X), p.X @ pt.W
@@ -481,7 +730,22 @@ def cayley(
     G: np.ndarray,  # `(d, q)` gradient
     tau: float,  # step length
 ) -> np.ndarray:  # `(d, q)` orthonormal
-    "Cayley step (2.6) by a 2q × 2q solve."
+    """Cayley step (2.6) by a 2q × 2q solve.
+
+    Parameters
+    ----------
+    W : np.ndarray
+        `(d, q)` orthonormal
+    G : np.ndarray
+        `(d, q)` gradient
+    tau : float
+        step length
+
+    Returns
+    -------
+    np.ndarray
+        `(d, q)` orthonormal
+    """
     U, V = np.c_[G, W], np.c_[W, -G]
     return W - tau * (
         U @ np.linalg.solve(np.eye(U.shape[1]) + tau / 2 * (V.T @ U), V.T @ W)
@@ -489,7 +753,25 @@ def cayley(
 
 # %% ../nbs/14_disc.ipynb #d0000075
 class Descent(NamedTuple):
-    "State of a descent on the manifold."
+    """State of a descent on the manifold.
+
+    Attributes
+    ----------
+    G : np.ndarray
+        gradient
+    D : np.ndarray
+        its canonical form, tangent
+    tau : float
+        next step length to try
+    t : int
+        steps done
+    n_eval : int
+        evaluations of F
+    stalled : int
+        steps in a row without progress
+    done : str
+        "", "gradient", "stalled" or "search"
+    """
 
     at: Point
     G: np.ndarray  # gradient
@@ -510,7 +792,14 @@ def _scale(p):
 
 
 def descent_init(W, p, warm=None):
-    "Value and gradient at the start."
+    """Value and gradient at the start.
+
+    Parameters
+    ----------
+    W
+    p
+    warm : default=None
+    """
     at = evaluate(W, p, warm)
     G = gradient(at, p)
     return Descent(at, G, _tangent(W, G), 1.0, 0, 1, 0, "")
@@ -532,7 +821,20 @@ def descent_step(
     p,  # `Exact` or `Landmarks`
     tol: float = 1e-4,  # gradient per unit of the objective
 ) -> Descent:
-    "One monotone step: Barzilai–Borwein length, Armijo search, Cayley curve."
+    """One monotone step: Barzilai–Borwein length, Armijo search, Cayley curve.
+
+    Parameters
+    ----------
+    s : Descent
+    p
+        `Exact` or `Landmarks`
+    tol : float, default=0.0001
+        gradient per unit of the objective
+
+    Returns
+    -------
+    Descent
+    """
     if np.linalg.norm(s.D) <= tol * _scale(p):
         return s._replace(done="gradient")
     new, tries = _search(s, p)
@@ -557,7 +859,13 @@ def descent_step(
 
 # %% ../nbs/14_disc.ipynb #d0000077
 class DescentRun(NamedTuple):
-    "One finished start."
+    """One finished start.
+
+    Attributes
+    ----------
+    history : list
+        F per step
+    """
 
     at: Point
     history: list  # F per step
@@ -576,7 +884,21 @@ def descend(
     max_iter: int = 200,
     tol: float = 1e-4,
 ) -> DescentRun:
-    "Steps until the rule says stop."
+    """Steps until the rule says stop.
+
+    Parameters
+    ----------
+    W : np.ndarray
+        start
+    p
+        `Exact` or `Landmarks`
+    max_iter : int, default=200
+    tol : float, default=0.0001
+
+    Returns
+    -------
+    DescentRun
+    """
     s = descent_init(W, p)
     history = [s.at.F]
     while s.t < max_iter:
@@ -600,7 +922,23 @@ def alternate(
     tol: float = 1e-4,
     inner: int = 20,  # steps for W between two updates of U
 ) -> DescentRun:
-    "U by eigenvectors, then W with U held fixed, until the reduced gradient is small."
+    """U by eigenvectors, then W with U held fixed, until the reduced gradient is small.
+
+    Parameters
+    ----------
+    W : np.ndarray
+        start
+    p : Exact
+    max_iter : int, default=200
+        W-steps in all
+    tol : float, default=0.0001
+    inner : int, default=20
+        steps for W between two updates of U
+
+    Returns
+    -------
+    DescentRun
+    """
     at = evaluate(W, p)
     history, steps, n_eval = [at.F], 0, 1
     while steps < max_iter:
@@ -625,7 +963,24 @@ def algorithm_1(
     tol: float = 1e-4,  # ε of the paper
     inner: int = 200,  # most steps for W in a round
 ) -> DescentRun:
-    "Algorithm 1 of the paper, errors of print repaired."
+    """Algorithm 1 of the paper, errors of print repaired.
+
+    Parameters
+    ----------
+    W : np.ndarray
+        start
+    p : Exact
+    max_iter : int, default=200
+        rounds: T of the paper
+    tol : float, default=0.0001
+        ε of the paper
+    inner : int, default=200
+        most steps for W in a round
+
+    Returns
+    -------
+    DescentRun
+    """
     at = evaluate(W, p)
     history, n_eval = [at.F], 1
     for _ in range(max_iter):
@@ -659,24 +1014,64 @@ def multistart(
     tol: float = 1e-4,
     n_jobs=None,  # to joblib
 ) -> list:  # of `DescentRun`, in the order of the starts
-    "Every start to its end."
+    """Every start to its end.
+
+    Parameters
+    ----------
+    p
+        `Exact` or `Landmarks`
+    starts : list
+        of `(d, q)` matrices
+    solver : str, default='reduced'
+        a name in `SOLVERS`
+    max_iter : int, default=200
+    tol : float, default=0.0001
+    n_jobs : default=None
+        to joblib
+
+    Returns
+    -------
+    list
+        of `DescentRun`, in the order of the starts
+    """
     return Parallel(n_jobs=n_jobs)(
         delayed(_one_start)(W, p, solver, max_iter, tol) for W in starts
     )
 
 
 def best_run(runs):
-    "The run with the lowest F; the first of equals."
+    """The run with the lowest F; the first of equals.
+
+    Parameters
+    ----------
+    runs
+    """
     return min(runs, key=lambda r: r.at.F)
 
 
 def draw_starts(d, q, n_init, seed):
-    "One random orthonormal matrix per child of the seed."
+    """One random orthonormal matrix per child of the seed.
+
+    Parameters
+    ----------
+    d
+    q
+    n_init
+    seed
+    """
     return [random_orthonormal(d, q, np.random.default_rng(c)) for c in seed.spawn(n_init)]
 
 # %% ../nbs/14_disc.ipynb #d0000092
 class Balance(NamedTuple):
-    "Both ends of the trade, and the price at which they are worth the same."
+    """Both ends of the trade, and the price at which they are worth the same.
+
+    Attributes
+    ----------
+    quality : Point
+        best for J1 alone
+    usefulness : Point
+        best for J2 alone
+    """
 
     mu: float
     quality: Point  # best for J1 alone
@@ -688,7 +1083,20 @@ def balance(
     starts: list,
     **kw,  # to `multistart`
 ) -> Balance:
-    "The exchange rate between the two extremes."
+    """The exchange rate between the two extremes.
+
+    Parameters
+    ----------
+    p
+        `Exact` or `Landmarks`, with a score
+    starts : list
+    **kw
+        to `multistart`
+
+    Returns
+    -------
+    Balance
+    """
     ends = [
         best_run(multistart(p._replace(a=a, mu=mu), starts, **kw)).at.W
         for a, mu in ((1.0, 0.0), (0.0, 1.0))
@@ -703,7 +1111,18 @@ def same_scale(
     p,  # `Exact` or `Landmarks`, with a score
     starts: list,
 ) -> float:
-    "The paper's advice on μ: both terms of one size, at the starts."
+    """The paper's advice on μ: both terms of one size, at the starts.
+
+    Parameters
+    ----------
+    p
+        `Exact` or `Landmarks`, with a score
+    starts : list
+
+    Returns
+    -------
+    float
+    """
     points = [evaluate(W, p, quality=True) for W in starts]
     return float(np.median([t.J1 / max(t.J2, 1e-12) for t in points]))
 
@@ -770,7 +1189,24 @@ def score_factor(
     rng,  # numpy Generator
     m: int = 200,  # landmarks of a Gaussian score kernel
 ) -> np.ndarray:  # `(n, r)`
-    "Thin factor of `usefulness_matrix`: S is about F F'."
+    """Thin factor of `usefulness_matrix`: S is about F F'.
+
+    Parameters
+    ----------
+    blocks : list
+        of `ScoreBlock`
+    n : int
+        rows of X
+    rng
+        numpy Generator
+    m : int, default=200
+        landmarks of a Gaussian score kernel
+
+    Returns
+    -------
+    np.ndarray
+        `(n, r)`
+    """
     parts = []
     for b in blocks:
         Z = b.Z
@@ -797,7 +1233,13 @@ def _fix_signs(W):
 
 
 def principal_basis(W, Xc):
-    "The basis of the subspace along which the rows vary most, in that order."
+    """The basis of the subspace along which the rows vary most, in that order.
+
+    Parameters
+    ----------
+    W
+    Xc
+    """
     w, R = np.linalg.eigh((Xc @ W).T @ (Xc @ W))
     return _fix_signs(W @ R[:, ::-1])
 
@@ -806,7 +1248,20 @@ def cluster_usefulness(
     labels: np.ndarray,  # `(n,)` numbers from 0
     S: np.ndarray,  # matrix of the scores, or its thin factor
 ) -> float:  # from 0 to 1
-    "Dependence of the clusters themselves on the score: normalised HSIC of the labels."
+    """Dependence of the clusters themselves on the score: normalised HSIC of the labels.
+
+    Parameters
+    ----------
+    labels : np.ndarray
+        `(n,)` numbers from 0
+    S : np.ndarray
+        matrix of the scores, or its thin factor
+
+    Returns
+    -------
+    float
+        from 0 to 1
+    """
     L = np.eye(labels.max() + 1)[labels]
     norm = np.linalg.norm((L - L.mean(0)).T @ (L - L.mean(0)))
     if norm == 0:
@@ -818,7 +1273,13 @@ def cluster_usefulness(
 #| code-fold: true
 #| code-summary: "DiSC"
 class DiSCTask(NamedTuple):
-    "What `fit` works on."
+    """What `fit` works on.
+
+    Attributes
+    ----------
+    few : list
+        starts for the ends of the trade
+    """
 
     p: Exact | Landmarks
     starts: list
@@ -834,6 +1295,70 @@ class DiSC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedCluster
     of scores; landmarks. `as_published()` is Algorithm 1: alternation, the width of the
     original space, μ so that both terms are of one size, 20 starts.
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        k
+    n_components : default=None
+        q, dimension of the subspace, 1 to d; None: n_clusters
+    mu : default='balance'
+        price of quality, ≥ 0; "balance"; "scale": the paper's advice
+    sigma : default='subspace'
+        kernel width > 0; "subspace", "original": median distance there
+    score_kernel : default='auto'
+        "gaussian", "categorical", "censored", or [(kind, columns)]
+    unbiased : default=False
+        unbiased HSIC?
+    solver : default='reduced'
+        "reduced", "alternate", or "published": Algorithm 1
+    n_landmarks : default='auto'
+        None: exact; a number: Nyström; "auto": 300 from 10⁴ rows
+    n_init : default=20
+        random starts
+    max_iter : default=200
+        steps per start
+    tol : default=0.0001
+        stop when the gradient is below tol times the bound of the objective
+    n_jobs : default=None
+        processes for the starts
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    labels_ : np.ndarray
+        `(n,)` cluster of each row
+    n_clusters_ : int
+        clusters found
+    components_ : np.ndarray
+        `(q, d)` orthonormal basis of the subspace, most variance first
+    feature_importances_ : np.ndarray
+        `(d,)` length of each feature's row of W
+    quality_ : float
+        J1 of the subspace: 0 is the clearest, k − 1 the worst
+    usefulness_ : float
+        J2 of the subspace: normalised HSIC with the scores, 0 to 1
+    cluster_usefulness_ : float
+        normalised HSIC of the labels with the scores, 0 to 1
+    mu_ : float
+        price that was used
+    sigma_ : float
+        kernel width that was used
+    balance_ : Balance | None
+        both ends of the trade, for mu="balance"; else None
+    objective_ : float
+        F of the best start
+    objectives_ : np.ndarray
+        F of every start
+    objective_history_ : list
+        F per step of the best start; it falls
+    n_iter_ : int
+        steps of the best start
+    converged_ : bool
+        did the best start end before max_iter?
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.disc import DiSC
     >>> X = np.random.default_rng(0).normal(size=(30, 3))
@@ -927,7 +1452,14 @@ class DiSC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedCluster
         self.random_state = random_state
 
     def fit(self, X, y=None, *, scores=None):
-        "Cluster `X`; `scores` has one row per row of `X` (NaN where unknown)."
+        """Cluster `X`; `scores` has one row per row of `X` (NaN where unknown).
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        scores : default=None
+        """
         X = self._validate_X(X, ensure_min_samples=2)
         self._check_n_clusters(len(X))
         task = self._problem(X, scores)
@@ -935,12 +1467,22 @@ class DiSC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedCluster
         return self._keep(X, p, runs)
 
     def transform(self, X):
-        "Rows in the subspace, XW."
+        """Rows in the subspace, XW.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         return self._validate_X(X, reset=False) @ self.components_.T
 
     def predict(self, X):
-        "Cluster of the nearest training row in the subspace."
+        """Cluster of the nearest training row in the subspace.
+
+        Parameters
+        ----------
+        X
+        """
         Y = self.transform(X)
         return self.labels_[self._neighbours.kneighbors(Y, return_distance=False)[:, 0]]
 
@@ -1084,7 +1626,23 @@ class DRHSIC(DiSC):
 
 # %% ../nbs/14_disc.ipynb #d0000114
 class DiSCPath(NamedTuple):
-    "Solutions of DiSC for rising prices."
+    """Solutions of DiSC for rising prices.
+
+    Attributes
+    ----------
+    mu : np.ndarray
+        `(m,)` prices
+    quality : np.ndarray
+        `(m,)` J1, lower is clearer
+    usefulness : np.ndarray
+        `(m,)` J2, higher is more related to the score
+    components : np.ndarray
+        `(m, q, d)`
+    labels : np.ndarray
+        `(m, n)`
+    balance : float
+        price at which both ends are worth the same
+    """
 
     mu: np.ndarray  # `(m,)` prices
     quality: np.ndarray  # `(m,)` J1, lower is clearer
@@ -1096,7 +1654,18 @@ class DiSCPath(NamedTuple):
     def plot(
         self, ax=None, colours=None
     ):  # axes; one number per price for the colour, default log price
-        "The trade-off: usefulness against quality, one dot per price."
+        """The trade-off: usefulness against quality, one dot per price.
+
+        Parameters
+        ----------
+        ax : default=None
+        colours : default=None
+
+        Returns
+        -------
+        result
+            axes; one number per price for the colour, default log price
+        """
         import matplotlib.pyplot as plt
 
         ax = plt.subplots()[1] if ax is None else ax
@@ -1143,7 +1712,25 @@ def disc_path(
     mus=PRICES,  # in units of the balanced one
     **params,  # to `DiSC`
 ) -> DiSCPath:
-    "DiSC for a list of prices."
+    """DiSC for a list of prices.
+
+    Parameters
+    ----------
+    X
+        `(n, d)`
+    scores
+        as in `DiSC.fit`
+    n_clusters : int
+        k
+    mus : default=PRICES
+        in units of the balanced one
+    **params
+        to `DiSC`
+
+    Returns
+    -------
+    DiSCPath
+    """
     est = DiSC(n_clusters, **params)
     est._check_params()
     X = est._validate_X(X)
@@ -1166,7 +1753,20 @@ def disc_directions(
     p: Exact,  # a problem with two features
     angles: np.ndarray,  # degrees
 ) -> tuple:  # J1, J2 per angle
-    "Both terms for every direction of the plane."
+    """Both terms for every direction of the plane.
+
+    Parameters
+    ----------
+    p : Exact
+        a problem with two features
+    angles : np.ndarray
+        degrees
+
+    Returns
+    -------
+    tuple
+        J1, J2 per angle
+    """
     pts = [
         evaluate(np.array([[np.cos(t)], [np.sin(t)]]), p, quality=True)
         for t in np.deg2rad(angles)
@@ -1183,7 +1783,23 @@ def disc_figure(
     J2,  # from `disc_directions`
     mu: float,  # price
 ):
-    "Arrow and shadow in the plane; both terms against the direction."
+    """Arrow and shadow in the plane; both terms against the direction.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, 2)` points
+    W : np.ndarray
+        `(2, 1)` direction
+    labels : np.ndarray
+        `(n,)`
+    angles
+    J1
+    J2
+        from `disc_directions`
+    mu : float
+        price
+    """
     import matplotlib.pyplot as plt
     from csc_nb.plotting import plot_clusters, cluster_style
 
@@ -1237,7 +1853,18 @@ def disc_demo(
     n: int = 120,
     random_state: int = 0,  # the toy
 ):
-    "The toy in the plane at one setting, as a figure."
+    """The toy in the plane at one setting, as a figure.
+
+    Parameters
+    ----------
+    mu : float, default=0.5
+        price of quality in units of usefulness
+    noise : float, default=0.5
+        noise of the score
+    n : int, default=120
+    random_state : int, default=0
+        the toy
+    """
     rng = np.random.default_rng(random_state)
     a, b = np.arange(n) % 2, np.arange(n) // 2 % 2
     X = np.c_[1.5 * (2 * a - 1), 1.5 * (2 * b - 1)] + rng.normal(size=(n, 2)) * (0.35, 0.7)

@@ -17,7 +17,22 @@ def question_folds(
     n_folds: int = 5,  # number of folds
     random_state=None,  # int, SeedSequence or Generator
 ) -> np.ndarray:  # `(m,)` fold of each answer, 0 … n_folds − 1
-    "Deal whole questions into folds of equal size, up to one question."
+    """Deal whole questions into folds of equal size, up to one question.
+
+    Parameters
+    ----------
+    question : np.ndarray
+        `(m,)` the question that each answer belongs to, any numbers
+    n_folds : int, default=5
+        number of folds
+    random_state : default=None
+        int, SeedSequence or Generator
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` fold of each answer, 0 … n_folds − 1
+    """
     _, code = np.unique(np.asarray(question), return_inverse=True)
     n_questions = int(code.max(initial=-1)) + 1
     if n_folds < 2:
@@ -36,7 +51,22 @@ def paired_gain(
     b: np.ndarray,  # `(m,)` and under another
     question: np.ndarray,  # `(m,)` question of each answer
 ) -> tuple:  # gain of `a` over `b` in nats, its standard error
-    "Summed difference over questions and its standard error, eq. (1)."
+    """Summed difference over questions and its standard error, eq. (1).
+
+    Parameters
+    ----------
+    a : np.ndarray
+        `(m,)` log-chance of every answer under one candidate
+    b : np.ndarray
+        `(m,)` and under another
+    question : np.ndarray
+        `(m,)` question of each answer
+
+    Returns
+    -------
+    tuple
+        gain of `a` over `b` in nats, its standard error
+    """
     _, code = np.unique(np.asarray(question), return_inverse=True)
     by_question = np.bincount(code.ravel(), np.asarray(a) - np.asarray(b))
     Q = len(by_question)
@@ -50,7 +80,22 @@ def one_standard_error(
     question: np.ndarray,  # `(m,)` question of each answer
     width: float = 1.0,  # how many standard errors count as a tie; 0 is the plain winner
 ) -> tuple:  # number of the chosen candidate, number of the winner
-    "The first candidate that the winner does not clearly beat."
+    """The first candidate that the winner does not clearly beat.
+
+    Parameters
+    ----------
+    score : np.ndarray
+        `(C, m)` log-chances, simplest candidate first
+    question : np.ndarray
+        `(m,)` question of each answer
+    width : float, default=1.0
+        how many standard errors count as a tie; 0 is the plain winner
+
+    Returns
+    -------
+    tuple
+        number of the chosen candidate, number of the winner
+    """
     score = np.asarray(score, float)
     best = int(score.sum(1).argmax())
     for c in range(best):
@@ -63,7 +108,21 @@ def one_standard_error(
 #| code-fold: true
 #| code-summary: "HeldOut, the record of a choice, and choose_heldout"
 class HeldOut(NamedTuple):
-    "What was tried, how it did on hidden answers, and what was chosen."
+    """What was tried, how it did on hidden answers, and what was chosen.
+
+    Attributes
+    ----------
+    names : list
+        the candidates, simplest first
+    score : np.ndarray
+        `(C, m)` log-chance of every answer when it was hidden
+    question : np.ndarray
+        `(m,)` question of each answer
+    chosen : int
+        number of the chosen candidate
+    best : int
+        number of the one with the highest score
+    """
 
     names: list  # the candidates, simplest first
     score: np.ndarray  # `(C, m)` log-chance of every answer when it was hidden
@@ -97,7 +156,30 @@ def choose_heldout(
     random_state=None,  # int, SeedSequence or None
     n_jobs: int | None = None,  # joblib's; the result does not depend on it
 ) -> HeldOut:
-    "Choose among candidates by the log-chance of hidden answers, folds by question."
+    """Choose among candidates by the log-chance of hidden answers, folds by question.
+
+    Parameters
+    ----------
+    candidates
+        what to choose from, simplest first
+    fit_score
+        (candidate, train, test, seed) → log-chance of every answer in `test`
+    question : np.ndarray
+        `(m,)` question of each answer
+    weight : np.ndarray, default=None
+        `(m,)` weight of each answer
+    width : float, default=1.0
+        standard errors of the rule; 0 takes the plain winner
+    n_folds : int, default=5
+    random_state : default=None
+        int, SeedSequence or None
+    n_jobs : int | None, default=None
+        joblib's; the result does not depend on it
+
+    Returns
+    -------
+    HeldOut
+    """
     candidates = list(candidates)
     if not candidates:
         raise ValueError("0 candidates: there is nothing to choose from.")

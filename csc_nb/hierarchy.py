@@ -37,7 +37,18 @@ from .softmax import column_scale, fit_logistic
 def topological(
     parents,  # `(K,)` parent of each label, −1 under the root
 ) -> np.ndarray:  # labels, every parent before its children
-    "An order in which parents come first (breadth first)."
+    """An order in which parents come first (breadth first).
+
+    Parameters
+    ----------
+    parents
+        `(K,)` parent of each label, −1 under the root
+
+    Returns
+    -------
+    np.ndarray
+        labels, every parent before its children
+    """
     parents = np.asarray(parents)
     order = list(np.flatnonzero(parents < 0))
     for p in order:
@@ -53,7 +64,18 @@ def topological(
 def ancestors(
     parents,  # `(K,)`
 ) -> np.ndarray:  # `(K, K)` bool, `[a, c]`: is a above c?
-    "All pairs (ancestor, descendant)."
+    """All pairs (ancestor, descendant).
+
+    Parameters
+    ----------
+    parents
+        `(K,)`
+
+    Returns
+    -------
+    np.ndarray
+        `(K, K)` bool, `[a, c]`: is a above c?
+    """
     A = np.zeros((len(parents),) * 2, dtype=bool)
     for c in topological(parents):
         if parents[c] >= 0:
@@ -67,13 +89,40 @@ def tree_rf(
     found,  # `(K,)` parents, −1 under the dummy root
     directed: bool = True,  # does parent → child differ from child → parent?
 ) -> int:  # 0, 2, …, 2K
-    "Edges in exactly one of two label trees, dummy root included (the thesis' RF)."
+    """Edges in exactly one of two label trees, dummy root included (the thesis' RF).
+
+    Parameters
+    ----------
+    true
+        `(K,)` parents, −1 under the dummy root
+    found
+        `(K,)` parents, −1 under the dummy root
+    directed : bool, default=True
+        does parent → child differ from child → parent?
+
+    Returns
+    -------
+    int
+        0, 2, …, 2K
+    """
     with_root = [np.r_[-1, np.asarray(t) + 1] for t in (true, found)]
     return edge_rf(*with_root, directed=directed)
 
 # %% ../nbs/18_hierarchy.ipynb #ef4e211d
 class Posterior(NamedTuple):
-    "What the E-step returns for rows i and labels c."
+    """What the E-step returns for rows i and labels c.
+
+    Attributes
+    ----------
+    loglik : np.ndarray
+        `(n,)` log P(z_i | x_i)
+    m : np.ndarray
+        `(n, K)` Q(y_c = 1)
+    r0 : np.ndarray
+        `(n, K)` Q(y_c = 1 | parent off)
+    r1 : np.ndarray
+        `(n, K)` Q(y_c = 1 | parent on)
+    """
 
     loglik: np.ndarray  # `(n,)` log P(z_i | x_i)
     m: np.ndarray  # `(n, K)` Q(y_c = 1)
@@ -88,7 +137,25 @@ def posterior(
     alpha,  # missing rate, a number or one per label
     eps: float,  # relaxation ε
 ) -> Posterior:
-    "Upward and downward pass on the tree, eq. (5.4)."
+    """Upward and downward pass on the tree, eq. (5.4).
+
+    Parameters
+    ----------
+    F : np.ndarray
+        `(n, K)` logits of the node models
+    Z : np.ndarray
+        `(n, K)` recorded labels, 0/1
+    parents : np.ndarray
+        `(K,)` the tree
+    alpha
+        missing rate, a number or one per label
+    eps : float
+        relaxation ε
+
+    Returns
+    -------
+    Posterior
+    """
     order = topological(parents)
     alpha = np.broadcast_to(alpha, len(parents))
     s = expit(F)
@@ -168,7 +235,25 @@ def e_step(
     alpha,  # missing rate, a number or one per label
     eps: float,  # relaxation ε
 ) -> Posterior:
-    "`posterior` by a kernel that works with logarithms (no underflow with many labels)."
+    """`posterior` by a kernel that works with logarithms (no underflow with many labels).
+
+    Parameters
+    ----------
+    F : np.ndarray
+        `(n, K)` logits of the node models
+    Z : np.ndarray
+        `(n, K)` recorded labels, 0/1
+    parents : np.ndarray
+        `(K,)` the tree
+    alpha
+        missing rate, a number or one per label
+    eps : float
+        relaxation ε
+
+    Returns
+    -------
+    Posterior
+    """
     parents = np.asarray(parents, dtype=np.int64)
     rates = np.broadcast_to(np.asarray(alpha, float), len(parents)).copy()
     F = np.ascontiguousarray(F, dtype=np.float64)
@@ -183,7 +268,20 @@ def pair_posterior(
     q: Posterior,  # of the E-step
     parents: np.ndarray,  # the tree it was computed on
 ) -> np.ndarray:  # `(n, K, K)` Q(y_k = 1, y_c = 1)
-    "All pair posteriors, eq. (5.5) without its division."
+    """All pair posteriors, eq. (5.5) without its division.
+
+    Parameters
+    ----------
+    q : Posterior
+        of the E-step
+    parents : np.ndarray
+        the tree it was computed on
+
+    Returns
+    -------
+    np.ndarray
+        `(n, K, K)` Q(y_k = 1, y_c = 1)
+    """
     order = topological(parents)
     n, K = q.m.shape
     J = np.empty((n, K, K))
@@ -261,7 +359,22 @@ def update_alpha(
     m: np.ndarray,  # `(n, K)` Q(y=1)
     per_label: bool = False,  # one rate per label?
 ) -> np.ndarray:  # `(K,)`
-    "Missing rate, eq. (5.7), dummy root left out; 0 when nothing was ever recorded."
+    """Missing rate, eq. (5.7), dummy root left out; 0 when nothing was ever recorded.
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, K)` recorded labels
+    m : np.ndarray
+        `(n, K)` Q(y=1)
+    per_label : bool, default=False
+        one rate per label?
+
+    Returns
+    -------
+    np.ndarray
+        `(K,)`
+    """
     seen, on = (Z.sum(0), m.sum(0)) if per_label else (Z.sum(), m.sum())
     rate = np.where(seen > 0, 1 - seen / np.maximum(on, 1e-300), 0.0)
     if per_label and seen.any():  # a label that nobody ever recorded gets the common rate
@@ -270,7 +383,27 @@ def update_alpha(
 
 # %% ../nbs/18_hierarchy.ipynb #em-state-18
 class TreeState(NamedTuple):
-    "Everything EM changes."
+    """Everything EM changes.
+
+    Attributes
+    ----------
+    parents : np.ndarray
+        `(K,)` the tree, −1 under the root
+    alpha : np.ndarray
+        `(K,)` missing rates
+    coef : np.ndarray
+        `(K, d)` node models
+    intercept : np.ndarray
+        `(K,)`
+    eps : float
+        relaxation ε
+    edges : np.ndarray
+        `(T, 2)` candidate edges
+    warm : tuple
+        their node models so far, `(coef (T, d), intercept (T,))`
+    value : float
+        objective (5.2) at the beginning of the last round
+    """
 
     parents: np.ndarray  # `(K,)` the tree, −1 under the root
     alpha: np.ndarray  # `(K,)` missing rates
@@ -283,7 +416,25 @@ class TreeState(NamedTuple):
 
 
 class EMRules(NamedTuple):
-    "Everything EM keeps."
+    """Everything EM keeps.
+
+    Attributes
+    ----------
+    lam : float
+        penalty λ of (5.2)
+    m_step : str
+        or "alternate", as printed
+    learn_tree : bool
+        False: the tree is given
+    learn_alpha : bool
+        eq. (5.7); False: α stays
+    per_label : bool
+        one missing rate per label?
+    decay : float
+        factor of ε per round
+    solver : dict
+        to `fit_logistic`
+    """
 
     lam: float  # penalty λ of (5.2)
     m_step: str = "exact"  # or "alternate", as printed
@@ -304,7 +455,32 @@ def profile_edges(
     start: tuple = None,  # `(coef (T, d), intercept (T,))`
     block: int = 256,  # edges at a time
 ) -> tuple:  # weights `(T,)`, coef `(T, d)`, intercept `(T,)`
-    "Profile weight of every candidate edge: its own best node model."
+    """Profile weight of every candidate edge: its own best node model.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` features
+    q : Posterior
+        of the E-step
+    parents : np.ndarray
+        the tree it was computed on
+    edges : np.ndarray
+        `(T, 2)` candidate edges (p, c); p = −1 is the root
+    rules : EMRules
+        penalty and solver
+    eps : float
+        relaxation ε
+    start : tuple, default=None
+        `(coef (T, d), intercept (T,))`
+    block : int, default=256
+        edges at a time
+
+    Returns
+    -------
+    tuple
+        weights `(T,)`, coef `(T, d)`, intercept `(T,)`
+    """
     T, d, order = len(edges), X.shape[1], topological(parents)
     parents = np.asarray(parents, dtype=np.int64)
     w, coef, b = np.empty(T), np.empty((T, d)), np.empty(T)
@@ -367,7 +543,18 @@ def _edmonds(W, root):
 def max_arborescence(
     weight: np.ndarray,  # `(K+1, K)` of edge p → c; last row the root; −inf: not allowed
 ) -> np.ndarray:  # `(K,)` parents, −1 under the root
-    "The heaviest tree below the root (Chu–Liu, Edmonds), O(K³)."
+    """The heaviest tree below the root (Chu–Liu, Edmonds), O(K³).
+
+    Parameters
+    ----------
+    weight : np.ndarray
+        `(K+1, K)` of edge p → c; last row the root; −inf: not allowed
+
+    Returns
+    -------
+    np.ndarray
+        `(K,)` parents, −1 under the root
+    """
     K = weight.shape[1]
     up = _edmonds(np.c_[weight, np.full(K + 1, -np.inf)], K)[:K]
     return np.where(up == K, -1, up)
@@ -379,7 +566,20 @@ def closure(
     Z: np.ndarray,  # `(n, K)` recorded labels
     parents: np.ndarray,  # `(K,)` a tree
 ) -> np.ndarray:  # `(n, K)` floats
-    "Recorded labels with all their ancestors."
+    """Recorded labels with all their ancestors.
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, K)` recorded labels
+    parents : np.ndarray
+        `(K,)` a tree
+
+    Returns
+    -------
+    np.ndarray
+        `(n, K)` floats
+    """
     Y = np.array(Z, dtype=np.float64)
     for c in topological(parents)[::-1]:
         p = parents[c]
@@ -393,7 +593,22 @@ def candidate_edges(
     n_candidates: int = None,  # parents tried per label, by P(z_p | z_c); None: all
     parents: np.ndarray = None,  # a tree whose edges are included
 ) -> np.ndarray:  # `(T, 2)`
-    "Edges whose profile weight is computed; the root is always among the parents."
+    """Edges whose profile weight is computed; the root is always among the parents.
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, K)`
+    n_candidates : int, default=None
+        parents tried per label, by P(z_p | z_c); None: all
+    parents : np.ndarray, default=None
+        a tree whose edges are included
+
+    Returns
+    -------
+    np.ndarray
+        `(T, 2)`
+    """
     K, A = Z.shape[1], cooccurrence(Z)
     np.fill_diagonal(A, -1)
     tried = K - 1 if n_candidates is None else min(n_candidates, K - 1)
@@ -417,7 +632,29 @@ def em_init(
     eps: float,  # relaxation ε
     n_candidates: int = None,  # see `candidate_edges`
 ) -> TreeState:
-    "Node models fitted to the closure of the recorded labels under a tree."
+    """Node models fitted to the closure of the recorded labels under a tree.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` features
+    Z : np.ndarray
+        `(n, K)` recorded labels
+    rules : EMRules
+        what stays fixed
+    parents : np.ndarray
+        tree to start from
+    alpha
+        missing rate to start from
+    eps : float
+        relaxation ε
+    n_candidates : int, default=None
+        see `candidate_edges`
+
+    Returns
+    -------
+    TreeState
+    """
     parents = np.asarray(parents, dtype=np.int64)
     Y = closure(Z, parents)
     up = np.where((parents >= 0)[None], Y[:, parents], 1.0)
@@ -437,7 +674,19 @@ def scores(
     state: TreeState,
     X: np.ndarray,  # `(n, d)`
 ) -> np.ndarray:  # `(n, K)`
-    "Logits of the node models."
+    """Logits of the node models.
+
+    Parameters
+    ----------
+    state : TreeState
+    X : np.ndarray
+        `(n, d)`
+
+    Returns
+    -------
+    np.ndarray
+        `(n, K)`
+    """
     return X @ state.coef.T + state.intercept
 
 
@@ -446,7 +695,20 @@ def expect(
     X: np.ndarray,  # `(n, d)`
     Z: np.ndarray,  # `(n, K)`
 ) -> Posterior:
-    "The E-step of a state."
+    """The E-step of a state.
+
+    Parameters
+    ----------
+    state : TreeState
+    X : np.ndarray
+        `(n, d)`
+    Z : np.ndarray
+        `(n, K)`
+
+    Returns
+    -------
+    Posterior
+    """
     return e_step(scores(state, X), Z, state.parents, state.alpha, state.eps)
 
 
@@ -455,7 +717,19 @@ def penalised(
     state: TreeState,
     rules: EMRules,
 ) -> float:
-    "Penalised log-likelihood, eq. (5.2)."
+    """Penalised log-likelihood, eq. (5.2).
+
+    Parameters
+    ----------
+    q : Posterior
+        E-step of the state
+    state : TreeState
+    rules : EMRules
+
+    Returns
+    -------
+    float
+    """
     penalty = rules.lam / (2 * state.coef.shape[1]) * (state.coef**2).sum()
     return float(q.loglik.sum() - penalty)
 
@@ -466,12 +740,38 @@ def tree_value(
     Z: np.ndarray,  # `(n, K)`
     rules: EMRules,
 ) -> float:
-    "Objective (5.2) of a state."
+    """Objective (5.2) of a state.
+
+    Parameters
+    ----------
+    state : TreeState
+    X : np.ndarray
+        `(n, d)`
+    Z : np.ndarray
+        `(n, K)`
+    rules : EMRules
+
+    Returns
+    -------
+    float
+    """
     return penalised(expect(state, X, Z), state, rules)
 
 # %% ../nbs/18_hierarchy.ipynb #9b173ebe
 def m_step_exact(state: TreeState, X, q: Posterior, rules: EMRules) -> TreeState:
-    "Tree and node models together: profile weights, then the arborescence."
+    """Tree and node models together: profile weights, then the arborescence.
+
+    Parameters
+    ----------
+    state : TreeState
+    X
+    q : Posterior
+    rules : EMRules
+
+    Returns
+    -------
+    TreeState
+    """
     w, coef, b = profile_edges(
         X, q, state.parents, state.edges, rules, state.eps, state.warm
     )
@@ -490,7 +790,20 @@ def m_step_exact(state: TreeState, X, q: Posterior, rules: EMRules) -> TreeState
 def m_step_given(
     state: TreeState, X, q: Posterior, rules: EMRules, parents=None
 ) -> TreeState:
-    "Node models of one tree, eq. (5.8) set to zero."
+    """Node models of one tree, eq. (5.8) set to zero.
+
+    Parameters
+    ----------
+    state : TreeState
+    X
+    q : Posterior
+    rules : EMRules
+    parents : default=None
+
+    Returns
+    -------
+    TreeState
+    """
     tree = state.parents if parents is None else parents
     edges = np.c_[tree, np.arange(len(tree))]
     start = state.coef, state.intercept
@@ -501,7 +814,20 @@ def m_step_given(
 def m_step_alternate(
     state: TreeState, X, q: Posterior, rules: EMRules, max_inner=20
 ) -> TreeState:
-    "Algorithm 4 as printed: node models for the tree, tree for the node models (5.9)."
+    """Algorithm 4 as printed: node models for the tree, tree for the node models (5.9).
+
+    Parameters
+    ----------
+    state : TreeState
+    X
+    q : Posterior
+    rules : EMRules
+    max_inner : default=20
+
+    Returns
+    -------
+    TreeState
+    """
     tree, order = state.parents, topological(state.parents)
     diagonal = np.arange(len(tree))
     for _ in range(max_inner):
@@ -521,7 +847,24 @@ def em_step(
     Z: np.ndarray,  # `(n, K)` recorded labels
     rules: EMRules,  # what stays fixed
 ) -> TreeState:  # the next state; its `value` is the objective of the state given
-    "One round of Algorithm 4."
+    """One round of Algorithm 4.
+
+    Parameters
+    ----------
+    state : TreeState
+        where we are
+    X : np.ndarray
+        `(n, d)` features
+    Z : np.ndarray
+        `(n, K)` recorded labels
+    rules : EMRules
+        what stays fixed
+
+    Returns
+    -------
+    TreeState
+        the next state; its `value` is the objective of the state given
+    """
     q = expect(state, X, Z)
     if not rules.learn_tree:
         new = m_step_given(state, X, q, rules)
@@ -537,7 +880,13 @@ def em_step(
 #| code-fold: true
 #| code-summary: "rounds until the objective settles"
 class TreeFit(NamedTuple):
-    "What a run of EM returns."
+    """What a run of EM returns.
+
+    Attributes
+    ----------
+    history : list
+        objective (5.2) after every round
+    """
 
     state: TreeState
     history: list  # objective (5.2) after every round
@@ -553,7 +902,29 @@ def run_em(
     tol: float = 1e-4,  # relative change of the objective at which to stop
     sweep: int = 3,  # the tree is reconsidered every so many rounds
 ) -> TreeFit:
-    "Algorithm 4 until the objective stays."
+    """Algorithm 4 until the objective stays.
+
+    Parameters
+    ----------
+    state : TreeState
+        start
+    X : np.ndarray
+        `(n, d)` features
+    Z : np.ndarray
+        `(n, K)` recorded labels
+    rules : EMRules
+        what stays fixed
+    max_iter : int, default=100
+        rounds
+    tol : float, default=0.0001
+        relative change of the objective at which to stop
+    sweep : int, default=3
+        the tree is reconsidered every so many rounds
+
+    Returns
+    -------
+    TreeFit
+    """
     history, settled = [], False
     tree_kept = rules._replace(learn_tree=False)
     for it in range(max_iter):
@@ -572,7 +943,18 @@ def run_em(
 def cooccurrence(
     Z: np.ndarray,  # `(n, K)`
 ) -> np.ndarray:  # `(K, K)`, `[p, c]` = share of rows with c that also have p
-    "Estimated P(z_p = 1 | z_c = 1)."
+    """Estimated P(z_p = 1 | z_c = 1).
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, K)`
+
+    Returns
+    -------
+    np.ndarray
+        `(K, K)`, `[p, c]` = share of rows with c that also have p
+    """
     Z = np.asarray(Z, dtype=np.float64)
     return (Z.T @ Z) / np.maximum(Z.sum(0), 1)
 
@@ -582,7 +964,22 @@ def moment_alpha(
     parents: np.ndarray,  # a tree
     per_label: bool = False,  # one rate per label? (labels without descendants: the common)
 ):  # number or `(K,)`; nan when nothing is below anything
-    "Missing rate from ancestor pairs: P(z_p=1 | z_c=1) = 1 − α."
+    """Missing rate from ancestor pairs: P(z_p=1 | z_c=1) = 1 − α.
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, K)`
+    parents : np.ndarray
+        a tree
+    per_label : bool, default=False
+        one rate per label? (labels without descendants: the common)
+
+    Returns
+    -------
+    result
+        number or `(K,)`; nan when nothing is below anything
+    """
     above, n = ancestors(parents), np.asarray(Z, dtype=np.float64).sum(0)
     both, every = above * (cooccurrence(Z) * n), above * n
     common = 1 - both.sum() / every.sum() if every.sum() else np.nan
@@ -606,7 +1003,20 @@ def moment_tree(
     Z: np.ndarray,  # `(n, K)`
     width: float = 2.0,  # standard errors that count as equal
 ) -> tuple:  # parents `(K,)`, alpha (nan when nothing occurs together)
-    "Tree and missing rate from co-occurrence alone: closed form, no features."
+    """Tree and missing rate from co-occurrence alone: closed form, no features.
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, K)`
+    width : float, default=2.0
+        standard errors that count as equal
+
+    Returns
+    -------
+    tuple
+        parents `(K,)`, alpha (nan when nothing occurs together)
+    """
     n, A = np.asarray(Z, dtype=np.float64).sum(0), cooccurrence(Z)
     A = np.where(n[:, None] > n, A, 0)  # an ancestor is more frequent
     best = A.max(0)
@@ -640,7 +1050,18 @@ def moment_tree(
 def mutual_information_matrix(
     Z: np.ndarray,  # `(n, K)` 0/1
 ) -> np.ndarray:  # `(K, K)` in nats
-    "Mutual information of every pair of labels."
+    """Mutual information of every pair of labels.
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, K)` 0/1
+
+    Returns
+    -------
+    np.ndarray
+        `(K, K)` in nats
+    """
     Z = np.asarray(Z, dtype=np.float64)
     n = len(Z)
     a, p11 = Z.mean(0), Z.T @ Z / n
@@ -658,7 +1079,20 @@ def chow_liu(
     Z: np.ndarray,  # `(n, K)` 0/1
     positive: bool = False,  # only pairs more often together than by chance
 ) -> np.ndarray:  # `(K,)` parents
-    "Chow–Liu tree of the labels, rooted at the most frequent label (of each component)."
+    """Chow–Liu tree of the labels, rooted at the most frequent label (of each component).
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, K)` 0/1
+    positive : bool, default=False
+        only pairs more often together than by chance
+
+    Returns
+    -------
+    np.ndarray
+        `(K,)` parents
+    """
     Z = np.asarray(Z, dtype=np.float64)
     K, n = Z.shape[1], Z.sum(0)
     MI = mutual_information_matrix(Z)
@@ -715,7 +1149,28 @@ def edge_moves(
     n_parents: int = 2,  # other parents tried per label, by P(z_p | z_c), and the root
     slack: float = 0.01,  # relative loss before refitting up to which a move is looked at
 ) -> tuple:  # state, number of moves taken
-    "Move single labels to other parents while the likelihood (5.2) itself rises."
+    """Move single labels to other parents while the likelihood (5.2) itself rises.
+
+    Parameters
+    ----------
+    state : TreeState
+        where we are
+    X : np.ndarray
+        `(n, d)` features
+    Z : np.ndarray
+        `(n, K)` recorded labels
+    rules : EMRules
+        what stays fixed
+    n_parents : int, default=2
+        other parents tried per label, by P(z_p | z_c), and the root
+    slack : float, default=0.01
+        relative loss before refitting up to which a move is looked at
+
+    Returns
+    -------
+    tuple
+        state, number of moves taken
+    """
     now, taken = tree_value(state, X, Z, rules), 0
     for p, c in candidate_edges(Z, n_parents):
         if p == state.parents[c] or p == c or (p >= 0 and ancestors(state.parents)[c, p]):
@@ -744,7 +1199,31 @@ def fit_hierarchy(
     sweep: int = 3,  # see `run_em`
     n_tree_moves: int = 3,  # rounds of `edge_moves` after convergence
 ) -> TreeFit:
-    "EM, then single moves and EM again, until no move helps."
+    """EM, then single moves and EM again, until no move helps.
+
+    Parameters
+    ----------
+    state : TreeState
+        start
+    X : np.ndarray
+        `(n, d)` features
+    Z : np.ndarray
+        `(n, K)` recorded labels
+    rules : EMRules
+        what stays fixed
+    max_iter : int, default=100
+        see `run_em`
+    tol : float, default=0.0001
+        see `run_em`
+    sweep : int, default=3
+        see `run_em`
+    n_tree_moves : int, default=3
+        rounds of `edge_moves` after convergence
+
+    Returns
+    -------
+    TreeFit
+    """
     fit = run_em(state, X, Z, rules, max_iter, tol, sweep)
     history = fit.history
     for _ in range(n_tree_moves if rules.learn_tree else 0):
@@ -763,7 +1242,22 @@ def marginals(
     parents: np.ndarray,  # `(K,)` the tree
     eps: float,  # relaxation ε
 ) -> np.ndarray:  # `(n, K)` P(y_c = 1 | x)
-    "Chance of every label before any label is seen, Table 5.1(a) from the root down."
+    """Chance of every label before any label is seen, Table 5.1(a) from the root down.
+
+    Parameters
+    ----------
+    F : np.ndarray
+        `(n, K)` logits
+    parents : np.ndarray
+        `(K,)` the tree
+    eps : float
+        relaxation ε
+
+    Returns
+    -------
+    np.ndarray
+        `(n, K)` P(y_c = 1 | x)
+    """
     pi = expit(F)
     for c in topological(parents):
         if parents[c] >= 0:
@@ -777,7 +1271,22 @@ def most_probable(
     parents: np.ndarray,  # `(K,)` the tree
     eps: float,  # relaxation ε
 ) -> np.ndarray:  # `(n, K)` 0/1
-    "The most probable label set as a whole (max-product)."
+    """The most probable label set as a whole (max-product).
+
+    Parameters
+    ----------
+    F : np.ndarray
+        `(n, K)` logits
+    parents : np.ndarray
+        `(K,)` the tree
+    eps : float
+        relaxation ε
+
+    Returns
+    -------
+    np.ndarray
+        `(n, K)` 0/1
+    """
     order = topological(parents)
     v0, v1 = np.zeros_like(F), np.zeros_like(F)
     pick = np.zeros((2, *F.shape), dtype=np.int8)
@@ -861,7 +1370,20 @@ def as_labels(
     Z,  # 0/1 matrix (dense or sparse), data frame, or one set of label names per row
     names=None,  # label names; default the columns, or the sorted labels
 ) -> tuple:  # `(n, K)` int8, names `(K,)`
-    "Multi-label targets of any form as a 0/1 matrix and its names."
+    """Multi-label targets of any form as a 0/1 matrix and its names.
+
+    Parameters
+    ----------
+    Z
+        0/1 matrix (dense or sparse), data frame, or one set of label names per row
+    names : default=None
+        label names; default the columns, or the sorted labels
+
+    Returns
+    -------
+    tuple
+        `(n, K)` int8, names `(K,)`
+    """
     if Z is None:
         raise ValueError(
             "LabelHierarchy requires y to be passed, but the target y is None: "
@@ -916,7 +1438,22 @@ def start_tree(
     Z: np.ndarray,  # `(n, K)` labels to start from
     names,  # their names
 ) -> tuple:  # parents, alpha (nan: no label lies below another)
-    "A tree and a missing rate to start EM from."
+    """A tree and a missing rate to start EM from.
+
+    Parameters
+    ----------
+    init
+        "moment", "chow-liu", "flat", parents, or a dict child → parent
+    Z : np.ndarray
+        `(n, K)` labels to start from
+    names
+        their names
+
+    Returns
+    -------
+    tuple
+        parents, alpha (nan: no label lies below another)
+    """
     if not isinstance(init, str):
         tree = _given_tree(init, names)
         return tree, float(np.clip(moment_alpha(Z, tree), 0, 0.95))
@@ -942,7 +1479,21 @@ def newick(
     names,  # `(K,)`
     root: str = "root",  # name of the dummy root
 ) -> str:
-    "A label tree in Newick format."
+    """A label tree in Newick format.
+
+    Parameters
+    ----------
+    parents
+        `(K,)`
+    names
+        `(K,)`
+    root : str, default='root'
+        name of the dummy root
+
+    Returns
+    -------
+    str
+    """
     parents = np.asarray(parents)
 
     def quote(name):
@@ -968,6 +1519,68 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
     units do not matter, with λ = d²/16. `as_published()` has none of these; the thesis
     gives no start, so it takes Chow–Liu's.
 
+    Parameters
+    ----------
+    lam : float, default=None
+        λ of the penalty λ/(2d)·|w|², eq. (5.2); None: d²/16
+    eps : float, default=0.005
+        first ε, chance of a label without its parent, in (0, ½)
+    eps_decay : float, default=0.98
+        factor of ε per round of EM, in (0, 1]
+    m_step : str, default='exact'
+        "exact" (profile weights) or "alternate" (as printed)
+    init : default='moment'
+        "moment", "chow-liu", "flat", a tree, or a list: the best end wins
+    learn_tree : bool, default=True
+        False: keep the given tree (the thesis' GT)
+    alpha : default='em'
+        missing rate: "em" (5.7), "moment" (ancestor pairs, fixed), a number
+    per_label : bool, default=False
+        one missing rate per label?
+    n_candidates : int, default=4
+        parents tried per label in the exact M-step; None: all
+    n_tree_moves : int, default=3
+        rounds of single moves after EM; 0: none
+    n_init : int, default=1
+        starts per rule; further ones use resampled rows
+    max_iter : int, default=100
+        rounds of EM
+    tol : float, default=0.0001
+        relative change of the objective at which to stop
+    scale : bool, default=True
+        standardise the columns inside; `coef_` is in units of `X`
+    random_state : default=None
+        seed of the resampled starts
+
+    Attributes
+    ----------
+    label_names_ : np.ndarray
+        `(K,)` names of the labels
+    n_labels_ : int
+        how many
+    parents_ : np.ndarray
+        `(K,)` parent of each label, −1 under the root
+    alpha_ : float
+        share of labels not recorded; `(K,)` with `per_label`
+    eps_ : float
+        ε at the end
+    coef_ : np.ndarray
+        `(K, d)` node models, in units of `X`
+    intercept_ : np.ndarray
+        `(K,)`
+    posterior_ : np.ndarray
+        `(n, K)` chance of every label of the training rows
+    objective_history_ : list
+        minus (5.2) per round; can only rise while ε is lowered
+    converged_ : bool
+        did the objective settle?
+    n_iter_ : int
+        rounds of EM
+    tree_
+        Dict label name → name of its parent (None under the root).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb import LabelHierarchy
     >>> X = np.arange(8.0)[:, None]
@@ -1061,7 +1674,13 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return cls(**{**cls._published, **overrides})
 
     def fit(self, X, Z):
-        "Learn from features `X` and recorded labels `Z` (see `as_labels` for their forms)."
+        """Learn from features `X` and recorded labels `Z` (see `as_labels` for their forms).
+
+        Parameters
+        ----------
+        X
+        Z
+        """
         self._check_params()
         X = self._features(X, reset=True)
         Z, names = as_labels(Z)
@@ -1095,20 +1714,41 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return self._store(best, X, Z, mean, sd)
 
     def decision_function(self, X):
-        "Logits of the node models: label given that its parent is on."
+        """Logits of the node models: label given that its parent is on.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         return self._features(X, reset=False) @ self.coef_.T + self.intercept_
 
     def predict_proba(self, X):
-        "Chance of every label, `(n, K)`."
+        """Chance of every label, `(n, K)`.
+
+        Parameters
+        ----------
+        X
+        """
         return marginals(self.decision_function(X), self.parents_, self.eps_)
 
     def predict(self, X, threshold=0.5):
-        "Labels whose chance is at least one half (or `threshold`), `(n, K)`."
+        """Labels whose chance is at least one half (or `threshold`), `(n, K)`.
+
+        Parameters
+        ----------
+        X
+        threshold : default=0.5
+        """
         return (self.predict_proba(X) >= threshold).astype(np.int64)
 
     def predict_map(self, X):
-        "The most probable label set as a whole."
+        """The most probable label set as a whole.
+
+        Parameters
+        ----------
+        X
+        """
         return most_probable(self.decision_function(X), self.parents_, self.eps_)
 
     def f1_threshold(self):
@@ -1121,7 +1761,13 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return float(p[order[f1.argmax()]])
 
     def complete(self, Z=None, X=None):
-        "Chance of every label given features and recorded labels; default: training rows."
+        """Chance of every label given features and recorded labels; default: training rows.
+
+        Parameters
+        ----------
+        Z : default=None
+        X : default=None
+        """
         check_is_fitted(self)
         if Z is None:
             if X is not None:
@@ -1139,7 +1785,13 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return type(Z)(m, index=Z.index, columns=Z.columns) if hasattr(Z, "iloc") else m
 
     def score(self, X, Z):
-        "Micro-averaged F1."
+        """Micro-averaged F1.
+
+        Parameters
+        ----------
+        X
+        Z
+        """
         M, _ = as_labels(Z, self.label_names_)
         return f1_score(M, self.predict(X), average="micro", zero_division=0)
 
@@ -1156,7 +1808,12 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return newick(self.parents_, self.label_names_)
 
     def to_networkx(self, root="root"):
-        "A `networkx.DiGraph`, edges from parent to child, `alpha` on every label."
+        """A `networkx.DiGraph`, edges from parent to child, `alpha` on every label.
+
+        Parameters
+        ----------
+        root : default='root'
+        """
         try:
             import networkx as nx
         except ImportError:
@@ -1267,7 +1924,24 @@ def label_pairs_test(
     Z,  # recorded labels, in any form
     level: float = 0.05,  # chance of one false alarm in the whole table
 ) -> list:  # one dict per pair, most surprising first; `implied`: c wants a second parent
-    "Pairs of labels that occur together more often than the tree can explain."
+    """Pairs of labels that occur together more often than the tree can explain.
+
+    Parameters
+    ----------
+    model : LabelHierarchy
+        a fitted tree
+    X
+        `(n, d)` features
+    Z
+        recorded labels, in any form
+    level : float, default=0.05
+        chance of one false alarm in the whole table
+
+    Returns
+    -------
+    list
+        one dict per pair, most surprising first; `implied`: c wants a second parent
+    """
     F, M = model.decision_function(X), as_labels(Z, model.label_names_)[0]
     alpha = np.broadcast_to(model.alpha_, M.shape[1])
     n, A, tree = M.sum(0), cooccurrence(M), model.parents_
@@ -1302,7 +1976,30 @@ def label_pairs_test(
 #| code-fold: true
 #| code-summary: "FastTag, binary relevance, a classifier chain"
 class FastTag(ClassifierMixin, MultiOutputMixin, BaseEstimator):
-    "Linear tagger with tag dropout integrated out (Chen, Zheng, Weinberger 2013)."
+    """Linear tagger with tag dropout integrated out (Chen, Zheng, Weinberger 2013).
+
+    Parameters
+    ----------
+    lam : float, default=0.001
+        ridge
+    gamma : float, default=1.0
+        weight of the reconstruction
+    p : float, default=0.5
+        chance that a tag is dropped
+    max_iter : int, default=20
+        rounds
+
+    Attributes
+    ----------
+    coef_ : np.ndarray
+        `(d + 1, K)` weights, the last row the intercept
+    B_ : np.ndarray
+        `(K, K)` restores tags from a thinned tag vector
+    threshold_ : float
+        best F1 on the recorded labels
+    label_names_ : np.ndarray
+        `(K,)`
+    """
 
     coef_: np.ndarray  # `(d + 1, K)` weights, the last row the intercept
     B_: np.ndarray  # `(K, K)` restores tags from a thinned tag vector
@@ -1323,7 +2020,13 @@ class FastTag(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         self.max_iter = max_iter
 
     def fit(self, X, Z):
-        "Alternate the two closed forms: enrich `B z`, predict `W x`."
+        """Alternate the two closed forms: enrich `B z`, predict `W x`.
+
+        Parameters
+        ----------
+        X
+        Z
+        """
         X = np.c_[validate_data(self, X, dtype=np.float64), np.ones(len(X))]
         Z, self.label_names_ = as_labels(Z)
         z, n, q = Z.astype(float), len(X), 1 - self.p
@@ -1341,12 +2044,22 @@ class FastTag(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         return self
 
     def decision_function(self, X):
-        "Scores `W x`."
+        """Scores `W x`.
+
+        Parameters
+        ----------
+        X
+        """
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return np.c_[X, np.ones(len(X))] @ self.coef_
 
     def predict(self, X):
-        "Labels above the threshold."
+        """Labels above the threshold.
+
+        Parameters
+        ----------
+        X
+        """
         return (self.decision_function(X) >= self.threshold_).astype(np.int8)
 
     def _best_threshold(self, scores, z):
@@ -1362,7 +2075,20 @@ def binary_relevance(
     d: int,  # features
     lam: float = 1.0,  # λ of (5.2)
 ):  # an unfitted classifier
-    "One logistic regression per label (scikit-learn), same penalty as (5.2)."
+    """One logistic regression per label (scikit-learn), same penalty as (5.2).
+
+    Parameters
+    ----------
+    d : int
+        features
+    lam : float, default=1.0
+        λ of (5.2)
+
+    Returns
+    -------
+    result
+        an unfitted classifier
+    """
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
 
@@ -1374,7 +2100,22 @@ def classifier_chain(
     d: int,  # features
     lam: float = 1.0,  # λ of (5.2)
 ):  # an unfitted classifier
-    "A chain of logistic regressions, frequent labels first."
+    """A chain of logistic regressions, frequent labels first.
+
+    Parameters
+    ----------
+    Z
+        recorded labels: their frequencies give the order
+    d : int
+        features
+    lam : float, default=1.0
+        λ of (5.2)
+
+    Returns
+    -------
+    result
+        an unfitted classifier
+    """
     from sklearn.linear_model import LogisticRegression
     from sklearn.multioutput import ClassifierChain
 
@@ -1389,7 +2130,22 @@ def hierarchy_figure(
     samples: int = 600,  # rows
     seed: int = 0,  # of the toy data
 ):  # a figure
-    "The learned tree beside the co-occurrence matrix in its order; wrong places are red."
+    """The learned tree beside the co-occurrence matrix in its order; wrong places are red.
+
+    Parameters
+    ----------
+    noise : float, default=0.3
+        share of labels removed
+    samples : int, default=600
+        rows
+    seed : int, default=0
+        of the toy data
+
+    Returns
+    -------
+    result
+        a figure
+    """
     import matplotlib.pyplot as plt
 
     from csc_nb.datasets import toy_tree

@@ -79,7 +79,18 @@ def _series(v):
 def column_kind(
     values,  # cells of one column
 ) -> str:  # "number", "category", "text", "image", "series" or "label"
-    "What a column holds."
+    """What a column holds.
+
+    Parameters
+    ----------
+    values
+        cells of one column
+
+    Returns
+    -------
+    str
+        "number", "category", "text", "image", "series" or "label"
+    """
     some = [v for v in values if not _missing(v)][:500]
     if not some:
         return "label"
@@ -163,7 +174,22 @@ def open_image(
     folder=".",  # where relative paths start
     size=480,  # longest side
 ):  # PIL image; ValueError in words when there is none
-    "An image cell as a small RGB picture. Only pixels come through; nothing is fetched."
+    """An image cell as a small RGB picture. Only pixels come through; nothing is fetched.
+
+    Parameters
+    ----------
+    v
+        bytes, array, PIL image, or path
+    folder : default='.'
+        where relative paths start
+    size : default=480
+        longest side
+
+    Returns
+    -------
+    result
+        PIL image; ValueError in words when there is none
+    """
     from PIL import Image
 
     try:
@@ -229,7 +255,22 @@ def feature_matrix(
     kinds: dict,  # name → kind
     folder=".",  # of image files
 ) -> np.ndarray:  # (n, d), rounded
-    "Numbers for the learner, from the columns shown."
+    """Numbers for the learner, from the columns shown.
+
+    Parameters
+    ----------
+    columns : dict
+        name → cells
+    kinds : dict
+        name → kind
+    folder : default='.'
+        of image files
+
+    Returns
+    -------
+    np.ndarray
+        (n, d), rounded
+    """
     make = dict(
         number=_number_block,
         category=_category_block,
@@ -305,7 +346,38 @@ KINDS = ("number", "category", "text", "image", "series", "label")
 
 
 class Items:
-    "Rows to be compared: ids, cells to show, numbers to cluster by."
+    """Rows to be compared: ids, cells to show, numbers to cluster by.
+
+    Parameters
+    ----------
+    data
+        data frame, dictionary of columns or list of records
+    id : default=None
+        column with ids
+    show : default=None
+        columns to show, {column: kind}, or a function of a row; None: all
+    features : default=None
+        (n, d) numbers, or names of columns; None: the columns shown
+    folder : default='.'
+        where paths of images start
+
+    Attributes
+    ----------
+    n : int
+        rows
+    ids : list
+        id of each row
+    columns : dict
+        name → cells
+    kinds : dict
+        name → kind of its cells
+    show : list
+        names of the columns shown
+    used : list
+        names of the columns the learner sees; empty: a matrix was given
+    X : np.ndarray
+        `(n, d)` numbers for the learner
+    """
 
     n: int  # rows
     ids: list  # id of each row
@@ -339,7 +411,12 @@ class Items:
         self.X, self._spread = self._features(features), {}
 
     def row(self, i):
-        "Row `i` as a dictionary."
+        """Row `i` as a dictionary.
+
+        Parameters
+        ----------
+        i
+        """
         return {c: v[i] for c, v in self.columns.items()}
 
     def roles(self) -> dict:  # column → "id", "used", "shown" or "ignored"
@@ -359,7 +436,20 @@ class Items:
         rows,  # row numbers
         sd=0.5,  # numbers count as different when this many standard deviations apart
     ) -> list:  # of columns shown
-        "Columns shown in which these rows differ."
+        """Columns shown in which these rows differ.
+
+        Parameters
+        ----------
+        rows
+            row numbers
+        sd : default=0.5
+            numbers count as different when this many standard deviations apart
+
+        Returns
+        -------
+        list
+            of columns shown
+        """
         return [c for c in self.show if self._differs(c, rows, sd)]
 
     def _differs(self, c, rows, sd):
@@ -426,7 +516,15 @@ def _same_key(v):
 #| code-summary: "FixedQuestions: a learner that reads its questions off a list"
 @dataclass(kw_only=True)
 class ListState(LearnerState):
-    "Where we are in the list, and what was said."
+    """Where we are in the list, and what was said.
+
+    Attributes
+    ----------
+    at : int
+        questions read so far
+    said : list
+        (question, answer)
+    """
 
     at: int = 0  # questions read so far
     said: list = field(default_factory=list)  # (question, answer)
@@ -438,7 +536,17 @@ class ListState(LearnerState):
 
 
 class FixedQuestions(ActiveLearner):
-    "Asks a given list of pairs or triples, in its order."
+    """Asks a given list of pairs or triples, in its order.
+
+    Parameters
+    ----------
+    questions : default=()
+        tuples of 2 or 3 row numbers
+    clusterer : default=None
+        fitted to the answers; None: groups that answers join, by nearness
+    random_state : default=None
+        seed
+    """
 
     def __init__(
         self,
@@ -474,7 +582,22 @@ def nearest_groups(
     must,  # `(m, 2)` pairs that belong together
     cannot,  # `(m, 2)` pairs that do not
 ) -> np.ndarray:  # cluster of each row
-    "Groups that answers joined; a row nobody was asked about goes to the nearest that was."
+    """Groups that answers joined; a row nobody was asked about goes to the nearest that was.
+
+    Parameters
+    ----------
+    X
+        rows
+    must
+        `(m, 2)` pairs that belong together
+    cannot
+        `(m, 2)` pairs that do not
+
+    Returns
+    -------
+    np.ndarray
+        cluster of each row
+    """
     from sklearn.neighbors import NearestNeighbors
 
     label, named = closure(len(X), must).label, np.unique(np.concatenate([must, cannot]))
@@ -487,7 +610,15 @@ def nearest_groups(
 
 
 def random_questions(n, m, size=2, random_state=0):
-    "`m` different random pairs (`size=2`) or triples of rows."
+    """`m` different random pairs (`size=2`) or triples of rows.
+
+    Parameters
+    ----------
+    n
+    m
+    size : default=2
+    random_state : default=0
+    """
     rng, out = np.random.default_rng(random_state), {}
     m = min(m, math.comb(n, size))
     while len(out) < m:
@@ -502,7 +633,20 @@ def pair_facts(
     q,  # `Pair` or `Triple`
     answer,  # in one form
 ) -> list:  # (row, row, +1 or -1)
-    "The pairs that one answer settles."
+    """The pairs that one answer settles.
+
+    Parameters
+    ----------
+    q
+        `Pair` or `Triple`
+    answer
+        in one form
+
+    Returns
+    -------
+    list
+        (row, row, +1 or -1)
+    """
     if q.kind == "pair":
         return [(q.a, q.b, int(answer))] if answer else []
     if answer not in ("ab", "ac", "bc"):
@@ -514,7 +658,12 @@ def pair_facts(
 
 
 def links_of(said):
-    "Must-links and cannot-links of a list of (question, answer), as two arrays."
+    """Must-links and cannot-links of a list of (question, answer), as two arrays.
+
+    Parameters
+    ----------
+    said
+    """
     facts = [f for q, a in said for f in pair_facts(q, a)]
     must = np.array([f[:2] for f in facts if f[2] > 0], np.int64).reshape(-1, 2)
     cannot = np.array([f[:2] for f in facts if f[2] < 0], np.int64).reshape(-1, 2)
@@ -526,7 +675,22 @@ def fit_answers(
     X,  # rows
     said,  # (question, answer)
 ) -> np.ndarray:  # cluster of each row
-    "Labels of a passive clusterer for these answers."
+    """Labels of a passive clusterer for these answers.
+
+    Parameters
+    ----------
+    est
+        a passive clusterer
+    X
+        rows
+    said
+        (question, answer)
+
+    Returns
+    -------
+    np.ndarray
+        cluster of each row
+    """
     import inspect
     from sklearn.base import clone
 
@@ -545,7 +709,19 @@ def fit_answers(
 
 # %% ../nbs/30_labelling.ipynb #f349d621
 class Turn(NamedTuple):
-    "One screen."
+    """One screen.
+
+    Attributes
+    ----------
+    id : str
+        answers carry it
+    query : object
+        `Pair` or `Triple`
+    shown : tuple
+        rows in the order on the screen
+    back_to : int | None
+        number of a skipped answer that is asked again
+    """
 
     id: str  # answers carry it
     query: object  # `Pair` or `Triple`
@@ -554,7 +730,21 @@ class Turn(NamedTuple):
 
 
 class Conflict(NamedTuple):
-    "Answers that cannot all be right."
+    """Answers that cannot all be right.
+
+    Attributes
+    ----------
+    odd : Said
+        the answer “different”
+    chain : list
+        the answers “same” that join its two rows
+    text : str
+        in words
+    kept : bool
+        the person chose to keep them all
+    culprits : list
+        all of these answers, the likeliest to be wrong first
+    """
 
     odd: Said  # the answer “different”
     chain: list  # the answers “same” that join its two rows
@@ -564,7 +754,21 @@ class Conflict(NamedTuple):
 
 
 class Status(NamedTuple):
-    "Numbers for the panel."
+    """Numbers for the panel.
+
+    Attributes
+    ----------
+    given : int
+        answers by the person
+    implied : int
+        further pairs that follow from the answers
+    conflicts : int
+        contradictions that were not settled
+    confidence : float | None
+        None when the learner does not say
+    left : int | None
+        questions left in a fixed list, else None
+    """
 
     given: int  # answers by the person
     same: int
@@ -579,7 +783,17 @@ class Status(NamedTuple):
 
 
 class Advice(NamedTuple):
-    "Is it worth going on?"
+    """Is it worth going on?
+
+    Attributes
+    ----------
+    code : str
+        which sentence
+    value : object
+        what goes into it
+    text : str
+        the sentence in English
+    """
 
     stop: bool
     code: str  # which sentence
@@ -600,7 +814,15 @@ ADVICE = {
 
 # %% ../nbs/30_labelling.ipynb #0d4afb0b
 def open_journal(path, annotator="", wait=0.0, take_over=False):
-    "The log at `path`; while another process holds it, try again for `wait` seconds."
+    """The log at `path`; while another process holds it, try again for `wait` seconds.
+
+    Parameters
+    ----------
+    path
+    annotator : default=''
+    wait : default=0.0
+    take_over : default=False
+    """
     end = time.monotonic() + wait
     while True:
         try:
@@ -624,13 +846,27 @@ def open_journal(path, annotator="", wait=0.0, take_over=False):
 #| code-fold: true
 #| code-summary: "contradictions in a list of answers, and the likeliest culprit"
 def n_contradictions(n, said):
-    "How many “different” stand between rows that are joined by “same”."
+    """How many “different” stand between rows that are joined by “same”.
+
+    Parameters
+    ----------
+    n
+    said
+    """
     must, cannot = links_of(said)
     return len(closure(n, must, cannot).inside) if len(must) and len(cannot) else 0
 
 
 def distance_rank(X, pairs, rng=None, m=2000):
-    "Share of random pairs that are closer than each of `pairs`."
+    """Share of random pairs that are closer than each of `pairs`.
+
+    Parameters
+    ----------
+    X
+    pairs
+    rng : default=None
+    m : default=2000
+    """
     rng = np.random.default_rng(0) if rng is None else rng
     i, j = rng.integers(len(X), size=(2, m))
     usual = np.sort(((X[i] - X[j]) ** 2).sum(1)[i != j])
@@ -639,7 +875,12 @@ def distance_rank(X, pairs, rng=None, m=2000):
 
 
 def opposite(s):
-    "What the person may have meant instead of an answer that is wrong."
+    """What the person may have meant instead of an answer that is wrong.
+
+    Parameters
+    ----------
+    s
+    """
     return {1: -1, -1: 1}.get(s.answer, "unsure")
 
 
@@ -648,7 +889,22 @@ def likely_culprits(
     said,  # all answers, as `Said`
     among,  # those to be ordered
 ) -> list:  # the same, the likeliest to be wrong first
-    "By how many contradictions are left when the answer is changed, then by distance."
+    """By how many contradictions are left when the answer is changed, then by distance.
+
+    Parameters
+    ----------
+    X
+        rows
+    said
+        all answers, as `Said`
+    among
+        those to be ordered
+
+    Returns
+    -------
+    list
+        the same, the likeliest to be wrong first
+    """
     record, scores = [(s.query, s.answer) for s in said], []
     for s in among:
         changed = list(record)
@@ -663,7 +919,14 @@ def likely_culprits(
 #| code-fold: true
 #| code-summary: "settle: two candidates, then moves that keep the answers unless they are outvoted"
 def with_n_clusters(X, labels, K):
-    "Split the widest cluster or merge the nearest two until there are `K` (Ward's cost)."
+    """Split the widest cluster or merge the nearest two until there are `K` (Ward's cost).
+
+    Parameters
+    ----------
+    X
+    labels
+    K
+    """
     from sklearn.cluster import KMeans
 
     z = np.unique(labels, return_inverse=True)[1].ravel()
@@ -687,12 +950,24 @@ def with_n_clusters(X, labels, K):
 
 
 def broken_facts(z, facts):
-    "Which facts (row, row, ±1) a clustering breaks."
+    """Which facts (row, row, ±1) a clustering breaks.
+
+    Parameters
+    ----------
+    z
+    facts
+    """
     return (z[facts[:, 0]] == z[facts[:, 1]]) != (facts[:, 2] > 0)
 
 
 def rough_edges(z, near):
-    "Sum over the rows of the share of their nearest rows in other clusters."
+    """Sum over the rows of the share of their nearest rows in other clusters.
+
+    Parameters
+    ----------
+    z
+    near
+    """
     return float((z[near] != z[:, None]).mean(1).sum())
 
 
@@ -703,7 +978,25 @@ def move_named_rows(
     cost,  # of a broken fact
     max_iter=20,
 ) -> np.ndarray:  # clusters
-    "Move each row that a fact names to where it costs least, until nothing moves."
+    """Move each row that a fact names to where it costs least, until nothing moves.
+
+    Parameters
+    ----------
+    z
+        clusters
+    near
+        `(n, k)` nearest rows of each row
+    facts
+        `(m, 3)` row, row, ±1
+    cost
+        of a broken fact
+    max_iter : default=20
+
+    Returns
+    -------
+    np.ndarray
+        clusters
+    """
     z, K = z.copy(), int(z.max()) + 1
     both = np.concatenate([facts, facts[:, [1, 0, 2]]])
     for _ in range(max_iter):
@@ -721,7 +1014,15 @@ def move_named_rows(
 
 
 def seeded_groups(X, must, cannot, K):
-    "Rows that answers name, joined up to `K` groups that nothing parts; others to the nearest."
+    """Rows that answers name, joined up to `K` groups that nothing parts; others to the nearest.
+
+    Parameters
+    ----------
+    X
+    must
+    cannot
+    K
+    """
     from sklearn.neighbors import NearestNeighbors
 
     named = np.unique(np.concatenate([must, cannot]))
@@ -749,7 +1050,14 @@ def seeded_groups(X, must, cannot, K):
 
 
 def fewest_groups(n, must, cannot):
-    "A number of groups that the answers prove: groups that are parted from each other."
+    """A number of groups that the answers prove: groups that are parted from each other.
+
+    Parameters
+    ----------
+    n
+    must
+    cannot
+    """
     from csc_nb.estimators import cannot_clique
 
     label = closure(n, must).label
@@ -766,7 +1074,28 @@ def settle(
     noise=0.05,  # chance that an answer is wrong
     n_near=10,  # neighbours that vote
 ) -> np.ndarray:  # cluster of each row
-    "Clusters that keep the answers unless neighbours and other answers outvote them."
+    """Clusters that keep the answers unless neighbours and other answers outvote them.
+
+    Parameters
+    ----------
+    X
+        rows
+    said
+        (question, answer), all that stand
+    labels
+        the learner's clusters
+    n_clusters : default=None
+        number of groups, if it is known
+    noise : default=0.05
+        chance that an answer is wrong
+    n_near : default=10
+        neighbours that vote
+
+    Returns
+    -------
+    np.ndarray
+        cluster of each row
+    """
     from sklearn.neighbors import NearestNeighbors
     from csc_nb.baselines.kmeans import PCKMeans
 
@@ -801,7 +1130,14 @@ def settle(
 #| code-fold: true
 #| code-summary: "how well a row fits its surroundings"
 def neighbour_share(X, labels, k=10):
-    "Share of the nearest rows in the same cluster, smoothed: (1 + same)/(2 + k)."
+    """Share of the nearest rows in the same cluster, smoothed: (1 + same)/(2 + k).
+
+    Parameters
+    ----------
+    X
+    labels
+    k : default=10
+    """
     from sklearn.neighbors import NearestNeighbors
 
     k = min(k, len(X) - 1)
@@ -810,7 +1146,14 @@ def neighbour_share(X, labels, k=10):
 
 
 def row_confidence(learner, X, labels):
-    "Chance of its cluster, for every row."
+    """Chance of its cluster, for every row.
+
+    Parameters
+    ----------
+    learner
+    X
+    labels
+    """
     if hasattr(learner, "predict_proba") and hasattr(learner, "coef_"):
         try:
             return learner.predict_proba(X).max(1)
@@ -820,7 +1163,12 @@ def row_confidence(learner, X, labels):
 
 
 def by_size(labels):
-    "Clusters numbered from 0 by size, the largest first."
+    """Clusters numbered from 0 by size, the largest first.
+
+    Parameters
+    ----------
+    labels
+    """
     names, first, back, size = np.unique(
         labels, return_index=True, return_inverse=True, return_counts=True
     )
@@ -836,7 +1184,12 @@ _FORMULA = tuple("=+-@|%＝＋－＠")
 
 
 def safe_cell(v):
-    "A cell for CSV that no spreadsheet takes for a formula."
+    """A cell for CSV that no spreadsheet takes for a formula.
+
+    Parameters
+    ----------
+    v
+    """
     if _missing(v):
         return ""
     if isinstance(v, (bytes, bytearray)) or getattr(v, "ndim", 0) or hasattr(v, "convert"):
@@ -850,7 +1203,16 @@ def safe_cell(v):
 
 
 def csv_text(columns: dict) -> str:
-    "A dictionary of columns as CSV text, formulas made harmless."
+    """A dictionary of columns as CSV text, formulas made harmless.
+
+    Parameters
+    ----------
+    columns : dict
+
+    Returns
+    -------
+    str
+    """
     f = io.StringIO()
     w = csv.writer(f, lineterminator="\n")
     w.writerow([safe_cell(c) for c in columns])
@@ -861,7 +1223,50 @@ def csv_text(columns: dict) -> str:
 #| code-fold: true
 #| code-summary: "Session, AskPairs, AskTriplets: turns, undo, change, contradictions, clusters, export"
 class Session:
-    "A table, a learner, a log: what the view shows and tests drive."
+    """A table, a learner, a log: what the view shows and tests drive.
+
+    Parameters
+    ----------
+    data
+        data frame, dictionary of columns, list of records, or `Items`
+    id : default=None
+        column with ids
+    show : default=None
+        columns to show; or {column: kind}; or a function of a row
+    learner : default=None
+        an active learner, or a list of pairs (triples) of ids
+    log : default='answers.jsonl'
+        where answers are saved as they are given; None: nowhere
+    annotator : default=''
+        who answers
+    features : default=None
+        numbers for the learner; None: from the columns shown
+    folder : default='.'
+        where paths of images start
+    goal : default=None
+        number of answers planned; only for the progress bar
+    n_clusters : default=None
+        number of groups, if it is known
+    question : default=None
+        the question in your words, as “Same patient?”
+    language : default='en'
+        of the buttons: en, de, fr, es, no
+    check_implied : default=None
+        ask what follows from others? None: if the learner checks
+    wait : default=0.0
+        seconds to wait for a log that another process holds
+    take_over : default=False
+        take the log from another tab or kernel
+
+    Attributes
+    ----------
+    run : Runner
+        drives the learner, keeps the log
+    log : Path | None
+        where answers are saved
+    annotator : str
+        who answers
+    """
 
     items: Items
     run: Runner  # drives the learner, keeps the log
@@ -943,7 +1348,13 @@ class Session:
         return self.run.journal
 
     def note(self, kind, **fields):
-        "Write a remark into the log."
+        """Write a remark into the log.
+
+        Parameters
+        ----------
+        kind
+        **fields
+        """
         self.journal.append("note", kind=kind, **fields)
 
     def close(self):
@@ -978,7 +1389,21 @@ class Session:
         return Turn(turn_id, q, tuple(q.items[i] for i in order), back)
 
     def answer(self, turn_id, value, seconds=None) -> bool:  # was it taken?
-        "Answer the screen `turn_id`; an answer to another screen is not taken."
+        """Answer the screen `turn_id`; an answer to another screen is not taken.
+
+        Parameters
+        ----------
+        turn_id
+            was it taken?
+        value
+            was it taken?
+        seconds : default=None
+            was it taken?
+
+        Returns
+        -------
+        bool
+        """
         t = self.turn
         if t is None or turn_id != t.id:
             return False
@@ -992,7 +1417,17 @@ class Session:
         return True
 
     def skip(self, turn_id) -> bool:  # was it taken?
-        "Put the question aside; the person is asked again at the end."
+        """Put the question aside; the person is asked again at the end.
+
+        Parameters
+        ----------
+        turn_id
+            was it taken?
+
+        Returns
+        -------
+        bool
+        """
         t = self.turn
         if t is None or turn_id != t.id:
             return False
@@ -1004,13 +1439,31 @@ class Session:
         return True
 
     def hear(self, a, b, value, seconds=None):
-        "Take an answer about two ids that was not asked for: it counts like any other."
+        """Take an answer about two ids that was not asked for: it counts like any other.
+
+        Parameters
+        ----------
+        a
+        b
+        value
+        seconds : default=None
+        """
         ((i, j),) = _rows_of(self.items.ids, [(a, b)])
         self.run.hear(Pair(i, j), value, seconds=seconds)
         return self
 
     def undo(self, turn_id=None) -> bool:  # was it taken?
-        "Take back the last answer."
+        """Take back the last answer.
+
+        Parameters
+        ----------
+        turn_id : default=None
+            was it taken?
+
+        Returns
+        -------
+        bool
+        """
         if turn_id is not None and turn_id != getattr(self.turn, "id", "end"):
             return False
         if not self.said:
@@ -1024,7 +1477,13 @@ class Session:
         self._revisit = bool(self.skipped)
 
     def change(self, k, value):
-        "Replace answer `k`; all others stay."
+        """Replace answer `k`; all others stay.
+
+        Parameters
+        ----------
+        k
+        value
+        """
         said = self.said
         if not 0 <= k < len(said):
             raise ValueError(
@@ -1037,7 +1496,13 @@ class Session:
         return self
 
     def follows(self, q, record=None):
-        "The answer to `q` that follows from those given; `None` when nothing follows."
+        """The answer to `q` that follows from those given; `None` when nothing follows.
+
+        Parameters
+        ----------
+        q
+        record : default=None
+        """
         record = self.learner.answers_ if record is None else record
         cl = closure(self.items.n, *links_of(record))
         if len(cl.inside):
@@ -1053,7 +1518,17 @@ class Session:
         return same[0] if len(same) == 1 else "none"
 
     def conflicts(self, limit=20) -> list:  # of `Conflict`, newest first
-        "Contradictions with the chain of answers behind each."
+        """Contradictions with the chain of answers behind each.
+
+        Parameters
+        ----------
+        limit : default=20
+            of `Conflict`, newest first
+
+        Returns
+        -------
+        list
+        """
         said = self.said
         facts = [(f, s) for s in said for f in pair_facts(s.query, s.answer)]
         must = [(f, s) for f, s in facts if f[2] > 0]
@@ -1082,7 +1557,12 @@ class Session:
         return tuple(sorted(str(_plain(self.items.ids[i])) for i in rows))
 
     def keep(self, conflict):
-        "Keep all answers of a contradiction as noisy."
+        """Keep all answers of a contradiction as noisy.
+
+        Parameters
+        ----------
+        conflict
+        """
         self.note("keep", items=list(self._conflict_key(conflict.odd, conflict.chain)))
 
     @property
@@ -1118,7 +1598,13 @@ class Session:
         return out
 
     def regroup(self, rows, into=None):
-        "Put rows into the cluster of the row `into`; None: into a cluster of their own."
+        """Put rows into the cluster of the row `into`; None: into a cluster of their own.
+
+        Parameters
+        ----------
+        rows
+        into : default=None
+        """
         names = [str(_plain(self.items.ids[i])) for i in rows]
         if not names:
             raise ValueError("No rows were chosen.")
@@ -1126,7 +1612,13 @@ class Session:
         self.note("regroup", items=names, into=target)
 
     def merge_clusters(self, a, b):
-        "Make two clusters (numbers of `labels`) one."
+        """Make two clusters (numbers of `labels`) one.
+
+        Parameters
+        ----------
+        a
+        b
+        """
         labels = self.labels
         self.regroup(np.flatnonzero(labels == b), int(np.flatnonzero(labels == a)[0]))
 
@@ -1138,7 +1630,13 @@ class Session:
         return True
 
     def name_cluster(self, cluster, name):
-        "Give a cluster (a number of `labels`) a name; it goes with its most typical row."
+        """Give a cluster (a number of `labels`) a name; it goes with its most typical row.
+
+        Parameters
+        ----------
+        cluster
+        name
+        """
         row = self.typical(cluster, 1)[0]
         self.note("name", item=str(_plain(self.items.ids[row])), name=str(name)[:80])
 
@@ -1153,13 +1651,33 @@ class Session:
         return {k: v for k, v in out.items() if v.strip()}
 
     def typical(self, cluster, n=4) -> np.ndarray:
-        "Rows near the middle of a cluster, the nearest first."
+        """Rows near the middle of a cluster, the nearest first.
+
+        Parameters
+        ----------
+        cluster
+        n : default=4
+
+        Returns
+        -------
+        np.ndarray
+        """
         rows, X = np.flatnonzero(self.labels == cluster), self.items.X
         far = ((X[rows] - X[rows].mean(0)) ** 2).sum(1)
         return rows[np.argsort(far, kind="stable")[:n]]
 
     def doubtful(self, cluster, n=4) -> np.ndarray:
-        "Rows of a cluster that fit it least, the most doubtful first."
+        """Rows of a cluster that fit it least, the most doubtful first.
+
+        Parameters
+        ----------
+        cluster
+        n : default=4
+
+        Returns
+        -------
+        np.ndarray
+        """
         labels = self.labels
         rows = np.flatnonzero(labels == cluster)
         sure = row_confidence(self.learner, self.items.X, labels)[rows]
@@ -1201,7 +1719,16 @@ class Session:
         self._seen[n] = self.labels
 
     def advice(self, patience=10) -> Advice:
-        "Is it worth going on?"
+        """Is it worth going on?
+
+        Parameters
+        ----------
+        patience : default=10
+
+        Returns
+        -------
+        Advice
+        """
         code, value = self._advice(patience)
         text = ADVICE[code].format(value)
         return Advice(code in ("done", "may stop", "may stop bits"), code, value, text)
@@ -1271,7 +1798,12 @@ class Session:
         return pd.DataFrame(self.table())
 
     def to_csv(self, path=None):
-        "Write the result, so that a spreadsheet reads its letters; returns the path."
+        """Write the result, so that a spreadsheet reads its letters; returns the path.
+
+        Parameters
+        ----------
+        path : default=None
+        """
         from csc_nb.files import write_text
 
         beside = (self.log or Path("clusters")).with_suffix(".clusters.csv")
@@ -1351,7 +1883,12 @@ _WARM = set()  # learners that have run in this process
 
 
 def warm_up(learner):
-    "Run a learner of this kind on a few made-up rows, once in a process, so that all is compiled."
+    """Run a learner of this kind on a few made-up rows, once in a process, so that all is compiled.
+
+    Parameters
+    ----------
+    learner
+    """
     from sklearn.base import clone
     from csc_nb.oracles import NoisyOracle
 
@@ -1373,7 +1910,20 @@ def answers_of(
     log,  # a log
     ids,  # id of each row
 ) -> Constraints:  # with the annotator as expert
-    "The answers about pairs in a log, without those that were filled in or put aside."
+    """The answers about pairs in a log, without those that were filled in or put aside.
+
+    Parameters
+    ----------
+    log
+        a log
+    ids
+        id of each row
+
+    Returns
+    -------
+    Constraints
+        with the annotator as expert
+    """
     said = [
         e
         for e in standing_answers(read_journal(log)[0])
@@ -1397,7 +1947,19 @@ def answers_of(
 
 
 class Annotators(NamedTuple):
-    "Several people on one table."
+    """Several people on one table.
+
+    Attributes
+    ----------
+    constraints : Constraints
+        all answers, with who gave them
+    agreement : object
+        κ of every two people
+    model : object
+        fitted `ExpertClustering`
+    accuracy : list
+        one record for each person
+    """
 
     constraints: Constraints  # all answers, with who gave them
     agreement: object  # κ of every two people
@@ -1411,7 +1973,23 @@ def merge_annotators(
     n_clusters,  # K
     **params,  # of `ExpertClustering`
 ) -> Annotators:
-    "Merge the logs of several people, and judge each of them."
+    """Merge the logs of several people, and judge each of them.
+
+    Parameters
+    ----------
+    logs
+        paths of logs, or sessions
+    items
+        `Items`, or a session
+    n_clusters
+        K
+    **params
+        of `ExpertClustering`
+
+    Returns
+    -------
+    Annotators
+    """
     from csc_nb.experts import ExpertClustering
 
     items = getattr(items, "items", items)

@@ -38,7 +38,13 @@ LIMIT = 2000  # characters shown of a cell
 
 
 def text_html(v, limit=LIMIT):
-    "Any value as inert, isolated text."
+    """Any value as inert, isolated text.
+
+    Parameters
+    ----------
+    v
+    limit : default=LIMIT
+    """
     s = str(v)
     more = (
         f'<span class="csc-more"> … {len(s):,} characters, the first {limit:,} shown</span>'
@@ -84,7 +90,16 @@ def image_html(v, folder=".", size=320):
 
 
 def series_html(v, lo=None, hi=None, w=320, h=120):
-    "A line through the numbers of a cell."
+    """A line through the numbers of a cell.
+
+    Parameters
+    ----------
+    v
+    lo : default=None
+    hi : default=None
+    w : default=320
+    h : default=120
+    """
     s = _series(v)
     if s is None:
         return '<span class="csc-missing">no series</span>'
@@ -102,7 +117,15 @@ def series_html(v, lo=None, hi=None, w=320, h=120):
 #| code-fold: true
 #| code-summary: "one cell; what a show function returned"
 def cell_html(items, c, i, rows):
-    "Cell `c` of row `i`, seen beside `rows`."
+    """Cell `c` of row `i`, seen beside `rows`.
+
+    Parameters
+    ----------
+    items
+    c
+    i
+    rows
+    """
     v, kind = items.columns[c][i], items.kinds[c]
     if kind == "image":
         return image_html(v, items.folder)
@@ -123,7 +146,12 @@ def cell_html(items, c, i, rows):
 
 
 def drawn_html(out):
-    "What a `show` function returned, made inert."
+    """What a `show` function returned, made inert.
+
+    Parameters
+    ----------
+    out
+    """
     if hasattr(out, "savefig"):
         b = io.BytesIO()
         out.savefig(b, format="png", dpi=80)
@@ -144,7 +172,15 @@ def drawn_html(out):
 #| code-fold: true
 #| code-summary: "cards"
 def card_html(items, i, rows, name=""):
-    "Row `i` as a card, differences to the other `rows` marked."
+    """Row `i` as a card, differences to the other `rows` marked.
+
+    Parameters
+    ----------
+    items
+    i
+    rows
+    name : default=''
+    """
     head = f'<div class="csc-head">{html.escape(name)}{" · " if name else ""}{text_html(items.ids[i], 80)}</div>'
     if items.draw is not None:
         try:
@@ -167,13 +203,28 @@ def card_html(items, i, rows, name=""):
 
 
 def question_html(items, shown):
-    "All cards of a screen."
+    """All cards of a screen.
+
+    Parameters
+    ----------
+    items
+    shown
+    """
     names = ("A", "B", "C") if len(shown) == 3 else ("", "")
     return f'<div class="csc-cards">{"".join(card_html(items, i, shown, n) for i, n in zip(shown, names))}</div>'
 
 # %% ../nbs/30a_labelling_view.ipynb #773274ed
 def static(name: str) -> str:
-    "A file of the view."
+    """A file of the view.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    str
+    """
     return (files("csc_nb") / "static" / name).read_text(encoding="utf-8")
 
 
@@ -181,7 +232,12 @@ STYLE = f"<style>{static('ask.css')}</style>"
 
 # %% ../nbs/30a_labelling_view.ipynb #a48d6d3e
 def ask_widget(**traits):
-    "The component, with its traits; it needs anywidget."
+    """The component, with its traits; it needs anywidget.
+
+    Parameters
+    ----------
+    **traits
+    """
     try:
         import anywidget, traitlets
     except ImportError:
@@ -203,7 +259,21 @@ def ask_widget(**traits):
 #| code-fold: true
 #| code-summary: "the picture, with colours that stay"
 def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90) -> bytes:
-    "Scatter of the clusters so far as PNG, the rows in question ringed."
+    """Scatter of the clusters so far as PNG, the rows in question ringed.
+
+    Parameters
+    ----------
+    X
+    labels
+    rows : default=()
+    plane : default=None
+    size : default=(4.6, 3.2)
+    dpi : default=90
+
+    Returns
+    -------
+    bytes
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -229,7 +299,13 @@ def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90) -> byte
 
 
 def steady(labels, before):
-    "Rename clusters so that each keeps the number of the old one it shares most rows with: colours stay calm."
+    """Rename clusters so that each keeps the number of the old one it shares most rows with: colours stay calm.
+
+    Parameters
+    ----------
+    labels
+    before
+    """
     if before is None or len(before) != len(labels):
         return labels
     pairs, counts = np.unique(np.c_[labels, before], axis=0, return_counts=True)
@@ -253,7 +329,13 @@ def steady(labels, before):
 #| code-fold: true
 #| code-summary: "clusters in a few words"
 def short_html(items, i):
-    "A row in very few characters."
+    """A row in very few characters.
+
+    Parameters
+    ----------
+    items
+    i
+    """
     kinds = [c for c in items.show if items.kinds[c] in ("image", "series", "text")]
     if items.draw is not None or not kinds:
         return text_html(items.ids[i], 24)
@@ -266,7 +348,16 @@ def short_html(items, i):
 
 
 def members_html(session, labels, words, n=4, top=8):
-    "Each cluster: colour, size, and a few members, those near its middle first."
+    """Each cluster: colour, size, and a few members, those near its middle first.
+
+    Parameters
+    ----------
+    session
+    labels
+    words
+    n : default=4
+    top : default=8
+    """
     items, out = session.items, []
     groups = sorted(set(labels.tolist()), key=lambda k: -int((labels == k).sum()))
     for k in groups[:top]:
@@ -392,7 +483,12 @@ WORDS = _read_words(_WORDS)  # language → key → text
 
 
 def words_of(language):
-    "The words of a language."
+    """The words of a language.
+
+    Parameters
+    ----------
+    language
+    """
     if language not in WORDS:
         raise ValueError(f"language={language!r} is not known: use {', '.join(WORDS)}.")
     return WORDS[language]
@@ -410,19 +506,37 @@ MORE_KEYS = [("skip", "k"), ("undo", "z")]
 
 
 def answer_buttons(kind, words):
-    "The buttons that answer a question."
+    """The buttons that answer a question.
+
+    Parameters
+    ----------
+    kind
+    words
+    """
     keys = PAIR_KEYS if kind == "pair" else TRIPLE_KEYS
     return [dict(action=a, label=words[a], key=k, css=css) for a, k, css in keys]
 
 
 def said_word(answer, words):
-    "An answer as the person would say it."
+    """An answer as the person would say it.
+
+    Parameters
+    ----------
+    answer
+    words
+    """
     name = {1: "same", -1: "different", 0: "unsure"}.get(answer, answer)
     return words[name].lower() if len(name) > 2 else words[name]
 
 
 def by_position(turn, action):
-    "A triple is answered by place on the screen; the log wants the question's own order."
+    """A triple is answered by place on the screen; the log wants the question's own order.
+
+    Parameters
+    ----------
+    turn
+    action
+    """
     if turn.query.kind == "pair" or action in ("none", "unsure"):
         return action
     at = {turn.shown["abc".index(ch)] for ch in action}
@@ -432,7 +546,19 @@ def by_position(turn, action):
 #| code-fold: true
 #| code-summary: "AskView: what is on the screen, and what a click or a key does"
 class AskView:
-    "The screen of a session; holds no answers of its own."
+    """The screen of a session; holds no answers of its own.
+
+    Parameters
+    ----------
+    session
+        `AskPairs` or `AskTriplets`
+    title : default=None
+        the question; None: that of the session
+    panel : default=True
+        show clusters and numbers?
+    pause : default=0.2
+        seconds in which a new screen takes no answer
+    """
 
     def __init__(
         self,
@@ -472,7 +598,15 @@ class AskView:
             self.do(action, turn, message.pop("seconds", None), **message)
 
     def do(self, action, turn_id, seconds=None, **more):
-        "What a click or a key does. Errors are shown, not raised."
+        """What a click or a key does. Errors are shown, not raised.
+
+        Parameters
+        ----------
+        action
+        turn_id
+        seconds : default=None
+        **more
+        """
         turn = self.session.turn
         now = turn.id if turn else "end"
         here = now if self.page == "questions" else self.page
@@ -528,7 +662,13 @@ class AskView:
         return ""
 
     def change(self, k, value):
-        "Change an old answer."
+        """Change an old answer.
+
+        Parameters
+        ----------
+        k
+        value
+        """
         self.do("change", self.shown_id, k=k, value=value)
 
     def _change(self, k, value):
@@ -784,7 +924,12 @@ class AskView:
 #| code-fold: true
 #| code-summary: "StartView: columns, question, number of groups; a log that is open elsewhere"
 def settings_in(log):
-    "What was chosen on the first screen of a log; `{}` for a new one."
+    """What was chosen on the first screen of a log; `{}` for a new one.
+
+    Parameters
+    ----------
+    log
+    """
     if log is None or not Path(log).exists() or not Path(log).stat().st_size:
         return {}
     notes = [e for e in read_journal(log)[0] if e["event"] == "note"]
@@ -792,7 +937,21 @@ def settings_in(log):
 
 
 class StartView:
-    "The first screen: what is compared, the question, the number of groups."
+    """The first screen: what is compared, the question, the number of groups.
+
+    Parameters
+    ----------
+    data
+        a table, as `Items` takes it
+    begin
+        begin(settings, take_over) gives the session
+    id : default=None
+        column with ids
+    show : default=None
+        columns to begin with
+    language : default='en'
+    pause : default=0.2
+    """
 
     def __init__(
         self,
@@ -853,7 +1012,12 @@ class StartView:
         )
 
     def do(self, message):
-        "What a click does."
+        """What a click does.
+
+        Parameters
+        ----------
+        message
+        """
         self.widget.heard += 1
         if not isinstance(message, dict) or message.get("action") not in (
             "begin",
@@ -897,7 +1061,14 @@ class StartView:
 
 
 def in_use_screen(error, words, language):
-    "A log that another tab or kernel has: who, since when, and a way on."
+    """A log that another tab or kernel has: who, since when, and a way on.
+
+    Parameters
+    ----------
+    error
+    words
+    language
+    """
     who = error.holder.get("annotator") or error.holder.get("user") or "?"
     text = words["in use text"].format(who, error.holder.get("since", "?"))
     more = [dict(action="take-over", label=words["take over"], css="csc-main")]
@@ -913,7 +1084,14 @@ def in_use_screen(error, words, language):
 
 
 class OpenView:
-    "Shows a session as soon as its log is free, or is taken over."
+    """Shows a session as soon as its log is free, or is taken over.
+
+    Parameters
+    ----------
+    begin
+        begin(take_over) gives the session; raises `LogInUse`
+    language : default='en'
+    """
 
     def __init__(
         self,
@@ -942,7 +1120,17 @@ class OpenView:
 #| code-fold: true
 #| code-summary: "CSV files; a session from plain settings"
 def read_csv(path) -> dict:  # name → cells, as text
-    "A CSV file with a header line; `;` and tabs are recognised."
+    """A CSV file with a header line; `;` and tabs are recognised.
+
+    Parameters
+    ----------
+    path
+        name → cells, as text
+
+    Returns
+    -------
+    dict
+    """
     csv.field_size_limit(2**31 - 1)
     with open(path, newline="", encoding="utf-8-sig") as f:
         first = f.readline()
@@ -982,7 +1170,38 @@ def make_session(
     wait=0.0,
     take_over=False,
 ):
-    "A session for a CSV file, from plain settings."
+    """A session for a CSV file, from plain settings.
+
+    Parameters
+    ----------
+    table
+        a CSV file
+    id : default=None
+        column with ids
+    show : default=None
+        columns to show
+    features : default=None
+        columns to compare by; None: those shown
+    learner : default='ncobras'
+        who asks
+    n_clusters : default=None
+        number of groups, if it is known
+    questions : default=None
+        a CSV file with questions
+    triplets : default=False
+        ask for triples?
+    log : default=None
+    annotator : default=''
+    out : default=None
+        where the clusters go
+    goal : default=None
+    question : default=None
+        the question in the person's words
+    language : default='en'
+    seed : default=0
+    wait : default=0.0
+    take_over : default=False
+    """
     chosen = settings_in(log)  # on the first screen
     id, show = chosen.get("id", id), chosen.get("show", show)
     features = chosen.get("features", features)
@@ -1014,7 +1233,15 @@ def make_session(
 
 
 def plain_learner(learner, n_clusters, triplets, seed):
-    "A learner by its name."
+    """A learner by its name.
+
+    Parameters
+    ----------
+    learner
+    n_clusters
+    triplets
+    seed
+    """
     import inspect
     from csc_nb.estimators import methods
 
@@ -1033,7 +1260,12 @@ def plain_learner(learner, n_clusters, triplets, seed):
 #| code-fold: true
 #| code-summary: "the page under Voilà"
 def web_page(settings):
-    "The page: first screen, questions, or what is wrong, in words."
+    """The page: first screen, questions, or what is wrong, in words.
+
+    Parameters
+    ----------
+    settings
+    """
     s = json.loads(Path(settings).read_text(encoding="utf-8"))
     first = s.pop("first_screen", False)
     chosen = settings_in(s.get("log"))
@@ -1053,7 +1285,12 @@ def web_page(settings):
 
 
 def first_screen(settings):
-    "The first screen for the settings of a page."
+    """The first screen for the settings of a page.
+
+    Parameters
+    ----------
+    settings
+    """
 
     def begin(chosen, take_over):
         from csc_nb.labelling import open_journal
@@ -1082,7 +1319,17 @@ def write_site(
     port: int,
     token: str,
 ):
-    "The notebook and the configuration that Voilà needs."
+    """The notebook and the configuration that Voilà needs.
+
+    Parameters
+    ----------
+    folder
+        readable by its owner only
+    settings : dict
+        of `make_session`
+    port : int
+    token : str
+    """
     import nbformat
 
     folder = Path(folder)
@@ -1136,7 +1383,13 @@ def write_site(
 #| code-fold: true
 #| code-summary: "the server"
 class Site:
-    "Voilà on loopback with a random token; a context."
+    """Voilà on loopback with a random token; a context.
+
+    Parameters
+    ----------
+    settings
+    port : default=None
+    """
 
     def __init__(self, settings, port=None):
         try:

@@ -33,7 +33,14 @@ from .oracles import SAVE, ActiveLearner, Dialogue, LearnerState, Pair
 
 # %% ../nbs/17_ncobras.ipynb #c6b74706
 def bad_cycle(pairs, value, n):
-    "Edges of a cycle with exactly one cannot-link, or `None` (Prop. 1)."
+    """Edges of a cycle with exactly one cannot-link, or `None` (Prop. 1).
+
+    Parameters
+    ----------
+    pairs
+    value
+    n
+    """
     ml, cl = np.flatnonzero(value > 0), np.flatnonzero(value < 0)
     c = contradictions(n, pairs[ml], pairs[cl])
     if not c.count:
@@ -49,7 +56,22 @@ def enumerate_consistent(
     value,  # `(m,)` answers
     limit: int,  # at most so many flips
 ) -> list:  # tuples of flipped edge numbers
-    "All consistent sets with at most `limit` flips (Algorithm 2, value semantics)."
+    """All consistent sets with at most `limit` flips (Algorithm 2, value semantics).
+
+    Parameters
+    ----------
+    pairs
+        `(m, 2)` nodes
+    value
+        `(m,)` answers
+    limit : int
+        at most so many flips
+
+    Returns
+    -------
+    list
+        tuples of flipped edge numbers
+    """
     pairs, out = np.asarray(pairs), []
     n = int(pairs.max()) + 1
 
@@ -76,7 +98,22 @@ def cycle_confidence(
     c: int,  # cannot-links among the answers
     nu: float,  # noise
 ) -> float:  # chance that a consistent cycle of answers (c ≠ 1) is all right
-    "Confidence of a consistent cycle of answers, closed form."
+    """Confidence of a consistent cycle of answers, closed form.
+
+    Parameters
+    ----------
+    m : int
+        edges of the cycle
+    c : int
+        cannot-links among the answers
+    nu : float
+        noise
+
+    Returns
+    -------
+    float
+        chance that a consistent cycle of answers (c ≠ 1) is all right
+    """
     if c == 1:
         raise ValueError(
             "A cycle with exactly one cannot-link is inconsistent: an answer is wrong."
@@ -453,7 +490,27 @@ def _costs(odds, noise):
 #| code-fold: true
 #| code-summary: "Block: build the diagram of one block, and read it"
 class Block:
-    "A block of answers: total weight, chances of being wrong, counts, likely sets."
+    """A block of answers: total weight, chances of being wrong, counts, likely sets.
+
+    Parameters
+    ----------
+    a
+        `(m,)` one end of each answer, numbered 0..nb-1
+    b
+        `(m,)` the other end
+    value
+        `(m,)` answers +1, -1
+    order : default=3
+        keep the sets with up to so many flips more than the fewest; None: all
+    cap : default=1000
+        states per layer
+    belief : default=None
+        `(m,)` values believed before (0: none): a first guess
+    odds : default=None
+        `(m,)` prior odds that each answer is wrong, beside ρ; None: all 1
+    noise : default=0.05
+        ν for which the costs are rounded
+    """
 
     def __init__(
         self,
@@ -516,12 +573,23 @@ class Block:
         self.lost = self.fewest < self.bottom
 
     def prices(self, rho):
-        "`(m,)` weight of flipping each answer; the prior alone never overrules an answer."
+        """`(m,)` weight of flipping each answer; the prior alone never overrules an answer.
+
+        Parameters
+        ----------
+        rho
+        """
         priced = np.minimum(rho * self.odds, max(rho, 0.9))
         return np.where(self.odds == 1, rho, priced)
 
     def weight(self, V, rho):
-        "Weights of sets, rows of `V`."
+        """Weights of sets, rows of `V`.
+
+        Parameters
+        ----------
+        V
+        rho
+        """
         return np.exp((V != self.value) @ np.log(self.prices(rho)))
 
     def _spare(self, rho):
@@ -533,14 +601,25 @@ class Block:
         return prices, _backward(*state, prices, fixed[self.perm])[0]
 
     def total(self, rho, fixed=None):
-        "Sum of the weights of the sets kept; `fixed` answers (not 0) keep that value."
+        """Sum of the weights of the sets kept; `fixed` answers (not 0) keep that value.
+
+        Parameters
+        ----------
+        rho
+        fixed : default=None
+        """
         f = np.zeros(self.m, np.int8) if fixed is None else np.asarray(fixed, np.int8)
         guess_fits = ((f == 0) | (f == self.guess)).all()
         extra = self._spare(rho) if guess_fits else 0.0
         return float(self._completions(rho, f)[1][0]) + extra
 
     def p_wrong(self, rho):
-        "Chance that each answer is wrong."
+        """Chance that each answer is wrong.
+
+        Parameters
+        ----------
+        rho
+        """
         extra = self._spare(rho)
         prices, w = self._completions(rho, np.zeros(self.m, np.int8))
         p = _wrong(self.start, self.kids, self.v, prices, w)[self.inv]
@@ -555,7 +634,12 @@ class Block:
         return self._counts
 
     def worlds(self, max_worlds=500):
-        "The sets of least cost: `(w, m)` values and `(w,)` costs."
+        """The sets of least cost: `(w, m)` values and `(w,)` costs.
+
+        Parameters
+        ----------
+        max_worlds : default=500
+        """
         if self._sets is None:
             state = self.start, self.kids, self.v, self.c, self.need
             for more in range(max(0, self.limit - self.bottom) + 1):
@@ -630,7 +714,22 @@ def along_blocks(
     nodes: list,  # nodes of every block
     tables: list,  # `(M, C)` of every block, `(nb, nb, o)`: series of "same", "different"
 ) -> tuple:  # `(n, n, o)` series that "same" is implied, and "different"
-    "Implied answers across blocks: all same, or exactly one different."
+    """Implied answers across blocks: all same, or exactly one different.
+
+    Parameters
+    ----------
+    n : int
+        number of nodes
+    nodes : list
+        nodes of every block
+    tables : list
+        `(M, C)` of every block, `(nb, nb, o)`: series of "same", "different"
+
+    Returns
+    -------
+    tuple
+        `(n, n, o)` series that "same" is implied, and "different"
+    """
     o = tables[0][0].shape[2] if tables else 1
     M, C = np.zeros((2, n, n, o))
     at = [[] for _ in range(n)]
@@ -669,7 +768,25 @@ def along_blocks(
 #| code-fold: true
 #| code-summary: "the most likely relevant answers of one block, and of all blocks together"
 class Judged(NamedTuple):
-    "One block: chosen values, their chance, ties, and all sets of the relevant answers."
+    """One block: chosen values, their chance, ties, and all sets of the relevant answers.
+
+    Attributes
+    ----------
+    best : np.ndarray
+        `(m,)` values of all its answers
+    confidence : float
+        chance that the relevant ones are right
+    ties : int
+        number of equally likely best sets
+    sets : np.ndarray
+        `(g, r)` values of the relevant answers
+    mass : np.ndarray
+        `(g, o)` their chances; o > 1: by flips beyond the fewest
+    top : np.ndarray
+        numbers of the best sets
+    pick : int
+        number of the chosen one
+    """
 
     best: np.ndarray  # `(m,)` values of all its answers
     confidence: float  # chance that the relevant ones are right
@@ -702,7 +819,22 @@ def judge(
     belief: np.ndarray,  # values believed before: they decide ties
     max_worlds: int = 500,
 ) -> Judged:
-    "The most likely relevant answers of a block, the others summed out, eq. (4)."
+    """The most likely relevant answers of a block, the others summed out, eq. (4).
+
+    Parameters
+    ----------
+    b : Block
+    relevant : np.ndarray
+        mask of the answers that matter
+    rho : float
+    belief : np.ndarray
+        values believed before: they decide ties
+    max_worlds : int, default=500
+
+    Returns
+    -------
+    Judged
+    """
     if not relevant.any():
         V, d = b.worlds(max_worlds)
         sure, first = np.ones((1, 1)), np.zeros(1, int)
@@ -771,7 +903,26 @@ def judge_together(
     order: int,  # sets with up to so many flips more than the fewest, over all blocks
     max_worlds: int = 500,
 ) -> tuple:  # `Judged` of every block, confidence, room for extra flips
-    "The most likely relevant answers when flips are counted over all blocks (section 3.4)."
+    """The most likely relevant answers when flips are counted over all blocks (section 3.4).
+
+    Parameters
+    ----------
+    found : list
+        `Block`s
+    relevant : list
+        their masks
+    rho : float
+    belief : list
+        their values believed before
+    order : int
+        sets with up to so many flips more than the fewest, over all blocks
+    max_worlds : int, default=500
+
+    Returns
+    -------
+    tuple
+        `Judged` of every block, confidence, room for extra flips
+    """
     sets = [_by_excess(b, r, rho, order, max_worlds) for b, r in zip(found, relevant)]
     whole = [G.sum(0) for _, G in sets]
     total = _product(whole)
@@ -802,7 +953,17 @@ def judge_together(
 #| code-fold: true
 #| code-summary: "Verdict: what all answers say together"
 class Part(NamedTuple):
-    "One block within a verdict."
+    """One block within a verdict.
+
+    Attributes
+    ----------
+    edges : np.ndarray
+        numbers of its answers
+    nodes : np.ndarray
+        numbers of its nodes
+    relevant : np.ndarray
+        mask of the answers that matter
+    """
 
     edges: np.ndarray  # numbers of its answers
     nodes: np.ndarray  # numbers of its nodes
@@ -812,7 +973,25 @@ class Part(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    "What the answers say together."
+    """What the answers say together.
+
+    Attributes
+    ----------
+    value : np.ndarray
+        `(m,)` most likely right answers
+    confidence : float
+        chance that all relevant ones are right
+    n_best : int
+        number of equally likely best sets of the relevant answers
+    noise : float
+        ν that was used
+    nodes : np.ndarray
+        rows of the graph, sorted
+    parts : list
+        `Part`s
+    room : np.ndarray | None
+        flips counted over all blocks: room for extra ones
+    """
 
     value: np.ndarray  # `(m,)` most likely right answers
     confidence: float  # chance that all relevant ones are right
@@ -838,7 +1017,12 @@ class Verdict(NamedTuple):
         return out
 
     def tables(self, which="all"):
-        'Chance that "same", "different" are implied: over "all" sets, "best", "chosen".'
+        """Chance that "same", "different" are implied: over "all" sets, "best", "chosen".
+
+        Parameters
+        ----------
+        which : default='all'
+        """
         T = []
         for p in self.parts:
             j, b = p.judged, p.block
@@ -866,7 +1050,35 @@ def verdict(
     max_states: int = 1000,  # cap on the states of a diagram
     cache: dict = None,  # blocks of an earlier call; unchanged ones are used again
 ) -> Verdict:
-    "The most likely right answers and how sure they are, eqs. (1), (2), (4)."
+    """The most likely right answers and how sure they are, eqs. (1), (2), (4).
+
+    Parameters
+    ----------
+    pairs
+        `(m, 2)` rows
+    value
+        `(m,)` answers, +1 or -1
+    noise : float, default=0.05
+        ν, or "estimate"
+    order : int, default=3
+        sets with up to so many flips more than the fewest; None: all
+    order_over : str, default='block'
+        the flips are counted in every block, or over "all"
+    relevant : default=None
+        mask of the answers that matter
+    belief : default=None
+        values believed before (0: none)
+    odds : default=None
+        prior odds that each answer is wrong; None: all 1, as in the paper
+    max_states : int, default=1000
+        cap on the states of a diagram
+    cache : dict, default=None
+        blocks of an earlier call; unchanged ones are used again
+
+    Returns
+    -------
+    Verdict
+    """
     pairs = np.asarray(pairs, np.int64).reshape(-1, 2)
     value = np.asarray(value, np.int8)
     m = len(value)
@@ -922,7 +1134,20 @@ def estimate_noise(
     parts: list,  # `Block`s
     prior=(2.0, 30.0),  # Beta prior, mode 1/30
 ) -> float:  # noise with the largest posterior density
-    "Noise from the cycles: mode of prior × Π_B Σ_d N_B(d) ν^d (1−ν)^(m−d)."
+    """Noise from the cycles: mode of prior × Π_B Σ_d N_B(d) ν^d (1−ν)^(m−d).
+
+    Parameters
+    ----------
+    parts : list
+        `Block`s
+    prior : default=(2.0, 30.0)
+        Beta prior, mode 1/30
+
+    Returns
+    -------
+    float
+        noise with the largest posterior density
+    """
     nu = np.linspace(0.005, 0.4, 80)
     log_nu, log_right = np.log(nu), np.log1p(-nu)
     score = (prior[0] - 1) * log_nu + (prior[1] - 1) * log_right
@@ -938,7 +1163,27 @@ def estimate_noise(
 #| code-fold: true
 #| code-summary: "why a question was asked; which pairs are open"
 class Reason(NamedTuple):
-    "Why a redundant question was asked."
+    """Why a redundant question was asked.
+
+    Attributes
+    ----------
+    a : int
+        a row
+    b : int
+        another
+    rule : str
+        "1: doubt", "2: tie"; or "refute"
+    expected : int
+        what the most likely set implies, 0 for a tie
+    against : float
+        mass of the sets that imply the opposite
+    confidence : float
+        before the question
+    number : int
+        number of the question in the dialogue
+    answer : int
+        +1, -1, 0
+    """
 
     a: int  # a row
     b: int  # another
@@ -959,7 +1204,14 @@ class Reason(NamedTuple):
 
 
 def open_to_ask(v, asked, allowed=None):
-    "Mask of the pairs of nodes that may be asked."
+    """Mask of the pairs of nodes that may be asked.
+
+    Parameters
+    ----------
+    v
+    asked
+    allowed : default=None
+    """
     ok = np.triu(np.ones((len(v.nodes),) * 2, bool), 1)
     place = {r: i for i, r in enumerate(v.nodes.tolist())}
     if allowed is not None:
@@ -980,7 +1232,26 @@ def choose_pair(
     allowed=None,  # rows that may be asked about; None: all
     confidence: float = 0.95,  # wanted; only "refutable" needs it here
 ) -> Reason:  # or None when no question helps
-    "The redundant question of rules 1 and 2, or the one that could refute the most."
+    """The redundant question of rules 1 and 2, or the one that could refute the most.
+
+    Parameters
+    ----------
+    v : Verdict
+        the present verdict
+    asked
+        sorted pairs that were asked
+    check_by : str, default='gain'
+        rule 1 by (1−2ν)B − νN; "printed": by B; "refutable"
+    allowed : default=None
+        rows that may be asked about; None: all
+    confidence : float, default=0.95
+        wanted; only "refutable" needs it here
+
+    Returns
+    -------
+    Reason
+        or None when no question helps
+    """
     ok = open_to_ask(v, asked, allowed)
     if not ok.any():
         return None
@@ -1051,7 +1322,17 @@ def _refute(base, V, block, cut, mass, a, b, ok):
 
 
 class Refutable(NamedTuple):
-    "What open questions could refute."
+    """What open questions could refute.
+
+    Attributes
+    ----------
+    against : np.ndarray
+        `(n, n)` upper triangle: mass of rivals that imply the opposite
+    expected : np.ndarray
+        `(n, n)` what the chosen set implies: +1, -1, 0
+    confidence : float
+        chance that no rival is right that a question could refute
+    """
 
     against: np.ndarray  # `(n, n)` upper triangle: mass of rivals that imply the opposite
     expected: np.ndarray  # `(n, n)` what the chosen set implies: +1, -1, 0
@@ -1063,7 +1344,21 @@ def refutable_rivals(
     ok: np.ndarray,  # `(n, n)` mask of the pairs that may be asked
     at_most: int = 300,  # rivals looked at, the likeliest
 ) -> Refutable:
-    "The rivals of the chosen set, block by block, and the questions against them."
+    """The rivals of the chosen set, block by block, and the questions against them.
+
+    Parameters
+    ----------
+    v : Verdict
+        the present verdict
+    ok : np.ndarray
+        `(n, n)` mask of the pairs that may be asked
+    at_most : int, default=300
+        rivals looked at, the likeliest
+
+    Returns
+    -------
+    Refutable
+    """
     cut = np.cumsum([0] + [p.block.m for p in v.parts])
     rivals = []
     for k, (_, _, b, relevant, j) in enumerate(v.parts):
@@ -1095,7 +1390,23 @@ _OLD_CHECK_BY = {"rivals": "refutable", "improved": "gain"}
 
 
 class Verified(NamedTuple):
-    "Outcome of a verification."
+    """Outcome of a verification.
+
+    Attributes
+    ----------
+    constraints : Constraints
+        corrected
+    suspects : np.ndarray
+        `(s, 3)` overruled answers: rows a, b, answer
+    p_wrong : np.ndarray
+        `(m,)` chance that each given answer is wrong
+    confidence : float
+        chance that all corrected answers are right
+    exact : bool
+        False when a cap was reached
+    redundant : list
+        the questions asked, each with its `Reason`
+    """
 
     constraints: Constraints  # corrected
     suspects: np.ndarray  # `(s, 3)` overruled answers: rows a, b, answer
@@ -1106,7 +1417,25 @@ class Verified(NamedTuple):
 
 
 class ConstraintVerifier:
-    "Finds wrong answers about pairs, and asks what would settle the doubt (Algorithm 1)."
+    """Finds wrong answers about pairs, and asks what would settle the doubt (Algorithm 1).
+
+    Parameters
+    ----------
+    noise : default=0.05
+        chance of a wrong answer, or "estimate"
+    confidence : default=0.95
+        wanted chance that all (relevant) answers are right
+    order : default=3
+        flips beyond the fewest that are counted; None: all
+    order_over : default='block'
+        where they are counted: in each block, or over "all" answers
+    check_by : default='refutable'
+        which pair is asked; "gain", "printed": rules 1 and 2
+    repeat : default=1
+        how often the same pair may be asked
+    max_states : default=1000
+        cap on the states of a diagram
+    """
 
     @renamed(choice="check_by")
     def __init__(
@@ -1159,7 +1488,16 @@ class ConstraintVerifier:
                 raise ValueError(f"{name}={value!r}: a whole number of at least 1.")
 
     def look(self, log, belief, *, nodes=None, odds=None, cache=None):
-        "The present verdict on the answers of `log` (pair, answer)."
+        """The present verdict on the answers of `log` (pair, answer).
+
+        Parameters
+        ----------
+        log
+        belief
+        nodes : default=None
+        odds : default=None
+        cache : default=None
+        """
         keep = [t for t, (_, a) in enumerate(log) if a]
         pairs = np.array([log[t][0] for t in keep], np.int64).reshape(-1, 2)
         relevant = None
@@ -1189,7 +1527,30 @@ class ConstraintVerifier:
         looked=None,  # called before each question
         cache=None,  # dict that keeps the diagrams of unchanged blocks
     ):  # returns the last `Verdict`
-        "Algorithm 1: yields the pairs to ask, until sure or until no question helps."
+        """Algorithm 1: yields the pairs to ask, until sure or until no question helps.
+
+        Parameters
+        ----------
+        log : list
+            (pair, answer) so far; grows
+        belief : dict
+            pair → value; follows the verdicts
+        nodes : default=None
+            rows between which the answers matter; None: all
+        odds : default=None
+            number in the log → prior odds that the answer is wrong
+        reasons : default=None
+            list that takes the `Reason` of every question
+        looked : default=None
+            called before each question
+        cache : default=None
+            dict that keeps the diagrams of unchanged blocks
+
+        Returns
+        -------
+        result
+            returns the last `Verdict`
+        """
         cache = {} if cache is None else cache
         allowed = None
         if nodes is not None and self.check_by != "refutable":
@@ -1223,7 +1584,25 @@ class ConstraintVerifier:
         budget=100,  # at most so many
         sample_id=None,  # ids of the rows, if the constraints carry ids
     ) -> Verified:
-        "Correct a set of answers; with an oracle, ask until sure."
+        """Correct a set of answers; with an oracle, ask until sure.
+
+        Parameters
+        ----------
+        constraints
+            anything `as_constraints` takes
+        n_samples : default=None
+            rows of X
+        oracle : default=None
+            answers redundant questions; None: none are asked
+        budget : default=100
+            at most so many
+        sample_id : default=None
+            ids of the rows, if the constraints carry ids
+
+        Returns
+        -------
+        Verified
+        """
         c = as_constraints(constraints, n_samples=n_samples, sample_id=sample_id)
         pairs = np.sort(np.c_[c.a, c.b], axis=1).tolist()
         log = [(tuple(p), int(s)) for p, s in zip(pairs, np.sign(c.value))]
@@ -1247,7 +1626,14 @@ class ConstraintVerifier:
 
 
 def overruled(log, belief, p_wrong):
-    "Answers that the belief contradicts, as rows (a, b, answer), most suspect first."
+    """Answers that the belief contradicts, as rows (a, b, answer), most suspect first.
+
+    Parameters
+    ----------
+    log
+    belief
+    p_wrong
+    """
     bad = [t for t, (k, a) in enumerate(log) if a and belief.get(k, a) not in (0, a)]
     bad.sort(key=lambda t: -p_wrong[t])
     return np.array([(*log[t][0], log[t][1]) for t in bad], np.int64).reshape(-1, 3)
@@ -1259,7 +1645,24 @@ def fit_same(
     nu: float,  # noise
     precision: float = 1.0,  # of the normal prior of the weights
 ) -> np.ndarray:  # `(p,)` weights; the chance of a true "same" is σ(Fw)
-    "Logistic regression on answers of which a share ν is wrong, by Fisher scoring."
+    """Logistic regression on answers of which a share ν is wrong, by Fisher scoring.
+
+    Parameters
+    ----------
+    F : np.ndarray
+        `(m, p)` what was known about each pair
+    answer : np.ndarray
+        `(m,)` answers, +1 or -1
+    nu : float
+        noise
+    precision : float, default=1.0
+        of the normal prior of the weights
+
+    Returns
+    -------
+    np.ndarray
+        `(p,)` weights; the chance of a true "same" is σ(Fw)
+    """
     w = np.zeros(F.shape[1])
     for _ in range(20):
         z = 1 / (1 + np.exp(-F @ w))
@@ -1279,7 +1682,35 @@ def fit_same(
 #| code-summary: "NCOBRAS: its state, the prior, merge and verify"
 @dataclass(kw_only=True)
 class NcobrasState(CobrasState):
-    "What nCOBRAS knows beside COBRAS: all answers, and how sure they are."
+    """What nCOBRAS knows beside COBRAS: all answers, and how sure they are.
+
+    Attributes
+    ----------
+    noise : float
+        ν now
+    unit : float
+        root mean square distance of the data
+    log : list
+        (pair, answer) in the order asked
+    odds : dict
+        number in the log → prior odds: wrong
+    seen : dict
+        number in the log → what predicted it
+    part : np.ndarray | None
+        super-instance of every row before the last cut
+    group : np.ndarray | None
+        cluster of every row before the last cut
+    redundant : list
+        `Reason` of every redundant question
+    verified : list
+        (confidence, beliefs) of every check
+    confidence : float
+        of the last check
+    exact : bool
+        no cap was reached in it
+    blocks : dict
+        diagrams of blocks that did not change
+    """
 
     noise: float  # ν now
     unit: float  # root mean square distance of the data
@@ -1313,6 +1744,67 @@ class NCOBRAS(COBRAS):
     counted in every block (`order_over`), what is believed joined without asking
     (`after_correction`), unfinished merges shown (`show`). `as_published()` has none.
 
+    Parameters
+    ----------
+    noise : default=0.05
+        chance of a wrong answer, at least 0 and below 0.5; or "estimate"
+    confidence : default=0.95
+        wanted chance that the answers in use are right, between 0 and 1
+    order : default=3
+        flips beyond the fewest that are counted, at least 0; None: all
+    order_over : default='block'
+        where they are counted: in each block, or over "all" answers
+    check_by : default='refutable'
+        the redundant question; "gain", "printed": rules 1 and 2
+    prior : default='learned'
+        what clustering and distance predict; "uniform": as in the paper
+    repeat : default=1
+        how often the same pair may be asked
+    after_correction : default='join_known'
+        "merge_again": merge from single super-instances
+    max_states : default=300
+        cap on a diagram: beyond it the confidence is too high
+    metric : default='euclidean'
+        "precomputed": X holds distances, and k-medoids cuts
+    train_indices : default=None
+        rows that may be asked about, or a mask; None: all
+    show : default='always'
+        "merged": complete merges; "verified": only after a check
+    n_start : default='auto'
+        clusters shown before the first merge: k-means; None: one
+    n_init : default=10
+        starts of each k-means
+    split_by : default='doubt'
+        the super-instance cut next; "largest": as in the paper
+    representative : default='kept'
+        the old one, if central; "central": as in the paper
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    state_ : NcobrasState
+        what the learner knows now
+    confidence_ : float
+        Stated chance that the answers between the representatives are right.
+    exact_ : bool
+        False: a cap was reached in the last check, and the confidence is too high.
+    noise_ : float
+        Noise that was used, given or estimated.
+    redundant_ : list
+        Redundant questions so far, each with its `Reason`.
+    verified_ : list
+        Checks so far: (confidence, pair → value of the answers in use).
+    suspicion_ : np.ndarray
+        `(n_answers,)` chance that each answer of `answers_` is wrong; 0 for unsure
+        ones.
+    suspects_ : np.ndarray
+        Positions in `answers_` of those with suspicion above ½, most suspect first.
+    overruled_ : np.ndarray
+        Answers that were overruled: rows a, b, answer, most suspect first.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.oracles import NoisyOracle
     >>> X, y = np.r_[np.zeros((9, 1)), np.ones((9, 1))], np.repeat([0, 1], 9)
@@ -1552,7 +2044,16 @@ class NCOBRAS(COBRAS):
 
 
 def suspicion(answers, log, belief, verifier, odds=None):
-    "Chance that each of `answers` (question, answer) is wrong; `log` holds those in use."
+    """Chance that each of `answers` (question, answer) is wrong; `log` holds those in use.
+
+    Parameters
+    ----------
+    answers
+    log
+    belief
+    verifier
+    odds : default=None
+    """
     left = Counter(log)
     unused = []
     for q, a in answers:
@@ -1574,7 +2075,12 @@ def suspicion(answers, log, belief, verifier, odds=None):
 
 
 def most_suspect(chance):
-    "Positions of the chances above ½, largest first."
+    """Positions of the chances above ½, largest first.
+
+    Parameters
+    ----------
+    chance
+    """
     bad = np.flatnonzero(chance > 0.5)
     return bad[np.argsort(-chance[bad], kind="stable")]
 
@@ -1583,7 +2089,27 @@ def most_suspect(chance):
 #| code-summary: "VerifiedLearner: another learner, whose answers are verified in batches"
 @dataclass(kw_only=True)
 class VerifiedState(LearnerState):
-    "The dialogue with the learner inside, all answers, and what is believed of them."
+    """The dialogue with the learner inside, all answers, and what is believed of them.
+
+    Attributes
+    ----------
+    inner : ActiveLearner
+        the learner inside: a method, without a state
+    talk : Dialogue
+        the dialogue with it
+    seed : int
+        what it starts from
+    log : list
+        (pair, answer) in the order asked
+    known : dict
+        pair → what is believed
+    new : int
+        answers since the last check
+    redundant : list
+        `Reason` of every redundant question
+    confidence : float
+        of the last check
+    """
 
     inner: ActiveLearner  # the learner inside: a method, without a state
     talk: Dialogue  # the dialogue with it
@@ -1609,6 +2135,45 @@ class VerifiedState(LearnerState):
 class VerifiedLearner(ActiveLearner):
     """Any active learner of pairs, its answers verified after each batch (section 3.4).
 
+    Parameters
+    ----------
+    learner : default=None
+        an active learner that asks about pairs; None: COBRAS
+    noise : default=0.05
+        chance of a wrong answer, at least 0 and below 0.5; or "estimate"
+    confidence : default=0.95
+        wanted chance that the answers are right, between 0 and 1
+    order : default=3
+        flips beyond the fewest that are counted in each block; None: all
+    batch : default=10
+        answers between two checks
+    check_by : default='refutable'
+        the redundant question; "gain", "printed": rules 1 and 2
+    repeat : default=1
+        how often the same pair may be asked
+    max_states : default=300
+        cap on a diagram: beyond it the confidence is too high
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    state_ : VerifiedState
+        what the learner knows now
+    confidence_ : float
+        Stated chance that all answers are right, after the last check.
+    redundant_ : list
+        Redundant questions so far, each with its `Reason`.
+    suspicion_ : np.ndarray
+        `(n_answers,)` chance that each answer of `answers_` is wrong; 0 for unsure
+        ones.
+    suspects_ : np.ndarray
+        Positions in `answers_` of those with suspicion above ½, most suspect first.
+    overruled_ : np.ndarray
+        Answers that were overruled: rows a, b, answer, most suspect first.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.oracles import NoisyOracle
     >>> X, y = np.r_[np.zeros((9, 1)), np.ones((9, 1))], np.repeat([0, 1], 9)

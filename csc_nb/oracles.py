@@ -35,14 +35,36 @@ except ImportError:
 def pair_answer(
     answer,  # a word, one of +1, -1, 0, or True and False
 ) -> int:  # +1 same, -1 different, 0 unsure
-    "An answer to a pair, in one form."
+    """An answer to a pair, in one form.
+
+    Parameters
+    ----------
+    answer
+        a word, one of +1, -1, 0, or True and False
+
+    Returns
+    -------
+    int
+        +1 same, -1 different, 0 unsure
+    """
     return pair_value(answer)
 
 
 def triple_answer(
     answer,  # "ab" or "ab|c" (c is odd), "ac", "bc", "none", "unsure"
 ) -> str:  # "ab", "ac", "bc", "none" or "unsure"
-    "An answer to a triple, in one form."
+    """An answer to a triple, in one form.
+
+    Parameters
+    ----------
+    answer
+        "ab" or "ab|c" (c is odd), "ac", "bc", "none", "unsure"
+
+    Returns
+    -------
+    str
+        "ab", "ac", "bc", "none" or "unsure"
+    """
     return answer_word(parse_answer(answer, "triple"), "triple")
 
 # %% ../nbs/03_oracles.ipynb #585abca7
@@ -84,7 +106,17 @@ class _Query:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pair(_Query):
-    "Do rows `a` and `b` belong together?"
+    """Do rows `a` and `b` belong together?
+
+    Attributes
+    ----------
+    a : int
+        a row number
+    b : int
+        another
+    number : int
+        how many answers came before, filled in by the learner
+    """
 
     a: int  # a row number
     b: int  # another
@@ -105,7 +137,13 @@ class Pair(_Query):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Triple(_Query):
-    "Which two of the rows `a`, `b`, `c` belong together, against the third?"
+    """Which two of the rows `a`, `b`, `c` belong together, against the third?
+
+    Attributes
+    ----------
+    number : int
+        how many answers came before, filled in by the learner
+    """
 
     a: int
     b: int
@@ -129,7 +167,20 @@ def true_answer(
     q,  # a `Pair` or `Triple`
     y,  # a label for each row
 ):  # +1 or -1 for a pair; "ab", "ac", "bc" or "none" for a triple
-    "The right answer to `q` if `y` were known."
+    """The right answer to `q` if `y` were known.
+
+    Parameters
+    ----------
+    q
+        a `Pair` or `Triple`
+    y
+        a label for each row
+
+    Returns
+    -------
+    result
+        +1 or -1 for a pair; "ab", "ac", "bc" or "none" for a triple
+    """
     if q.kind == "pair":
         return 1 if y[q.a] == y[q.b] else -1
     agree = [
@@ -201,7 +252,21 @@ class _Person:
 
 # %% ../nbs/03_oracles.ipynb #6b03f8e6
 class NoisyOracle(_Person):
-    "A person who errs with chance `noise` and abstains with chance `abstain`, eq. (1)."
+    """A person who errs with chance `noise` and abstains with chance `abstain`, eq. (1).
+
+    Parameters
+    ----------
+    y
+        the true labels
+    noise : default=0.0
+        chance of a wrong answer, given that there is one
+    abstain : default=0.0
+        chance of "unsure"
+    persistent : default=False
+        asked twice, lies twice
+    random_state : default=None
+        seed; the answers are a function of it and the question
+    """
 
     def __init__(
         self,
@@ -236,7 +301,18 @@ class NoisyOracle(_Person):
 def answer_bits(
     joint,  # counts or chances: rows are the truth, columns the answer
 ) -> float:  # bits
-    "Mutual information of the rows and columns of a table, in bits."
+    """Mutual information of the rows and columns of a table, in bits.
+
+    Parameters
+    ----------
+    joint
+        counts or chances: rows are the truth, columns the answer
+
+    Returns
+    -------
+    float
+        bits
+    """
     J = np.asarray(joint, float)
     J = J / J.sum()
     free = J.sum(1, keepdims=True) * J.sum(0, keepdims=True)
@@ -247,7 +323,20 @@ def n_flips(
     q: int,  # number of pairs of one kind
     accuracy: float,  # sensitivity or specificity
 ) -> int:  # number of flips, eq. (4)
-    "$\\lfloor q(1-\\alpha)\\rfloor$, not fooled by floating point."
+    r"""$\lfloor q(1-\alpha)\rfloor$, not fooled by floating point.
+
+    Parameters
+    ----------
+    q : int
+        number of pairs of one kind
+    accuracy : float
+        sensitivity or specificity
+
+    Returns
+    -------
+    int
+        number of flips, eq. (4)
+    """
     return math.floor(q * (1 - accuracy) + 1e-9)
 
 # %% ../nbs/03_oracles.ipynb #7df93f97
@@ -287,7 +376,19 @@ def _draw_pairs(y, q, same, rng):
 
 # %% ../nbs/03_oracles.ipynb #f9c34043
 class ExpertPanel:
-    "Several experts of different accuracy: the generator of paper 000, eq. (4)."
+    """Several experts of different accuracy: the generator of paper 000, eq. (4).
+
+    Parameters
+    ----------
+    y
+        the true labels
+    sensitivity : default=(0.95, 0.85, 0.75, 0.65, 0.55)
+        chance of "same" when it is so, one for each expert
+    specificity : default=None
+        chance of "different" when it is so; by default as sensitivity
+    random_state : default=None
+        seed
+    """
 
     def __init__(
         self,
@@ -330,7 +431,20 @@ class ExpertPanel:
         n=100,  # pairs for each expert, half must and half cannot
         common=True,  # do all experts judge the same pairs?
     ) -> Constraints:  # `n*n_experts` answers with their `expert`
-        "Answers of every expert, with an exact number of mistakes."
+        """Answers of every expert, with an exact number of mistakes.
+
+        Parameters
+        ----------
+        n : default=100
+            pairs for each expert, half must and half cannot
+        common : default=True
+            do all experts judge the same pairs?
+
+        Returns
+        -------
+        Constraints
+            `n*n_experts` answers with their `expert`
+        """
         if n < 0 or n % 2:
             raise ValueError(
                 f"n={n} pairs: half of them are must-links, so n must be even."
@@ -349,7 +463,13 @@ class ExpertPanel:
         return Constraints(a, b, value, expert=expert, n_samples=len(self.y))
 
     def expert(self, m, persistent=False):
-        "Expert `m` as an oracle for pairs, whose mistakes are drawn, not counted."
+        """Expert `m` as an oracle for pairs, whose mistakes are drawn, not counted.
+
+        Parameters
+        ----------
+        m
+        persistent : default=False
+        """
         a, b = self.sensitivity[m], self.specificity[m]
         return ConfusionOracle(
             self.y,
@@ -397,7 +517,20 @@ _STUDY = {
 
 # %% ../nbs/03_oracles.ipynb #f6563a1c
 class ConfusionOracle(_Person):
-    "A person who answers as a confusion matrix says (rows: truth, columns: answer; they need not sum to 1)."
+    """A person who answers as a confusion matrix says (rows: truth, columns: answer; they need not sum to 1).
+
+    Parameters
+    ----------
+    y
+        the true labels
+    pairs : default='flower'
+        "flower", "birdsong", 2×2 in `PAIR_ORDER`, or 2×3 with a column for "unsure"
+    triples : default='flower'
+        "flower", "birdsong", 4×4 in `TRIPLE_ORDER`, or 4×5; `None`: does not answer
+        such questions
+    persistent : default=False
+    random_state : default=None
+    """
 
     def __init__(
         self,
@@ -496,7 +629,18 @@ def _change_of_count(e):
 def read_journal(
     path,  # a log
 ) -> tuple:  # (events, number of good bytes)
-    "Read and check a log. A cut-off end is left out; other nonsense is an error with its line."
+    """Read and check a log. A cut-off end is left out; other nonsense is an error with its line.
+
+    Parameters
+    ----------
+    path
+        a log
+
+    Returns
+    -------
+    tuple
+        (events, number of good bytes)
+    """
     events, n, end = [], 0, 0
     *whole, tail = Path(path).read_bytes().split(b"\n")
     for number, line in enumerate([*whole, tail], 1):
@@ -534,7 +678,18 @@ def _without_half_batch(events, end):
 def standing_answers(
     events,  # as `read_journal` gives them
 ) -> list:  # the "answer" events that were not undone
-    "The answers that still stand."
+    """The answers that still stand.
+
+    Parameters
+    ----------
+    events
+        as `read_journal` gives them
+
+    Returns
+    -------
+    list
+        the "answer" events that were not undone
+    """
     out = []
     for e in events:
         if e["event"] == "answer":
@@ -552,7 +707,13 @@ _OPEN = (
 
 
 class LogInUse(RuntimeError):
-    "Another program has the log; `holder` says who, where and since when."
+    """Another program has the log; `holder` says who, where and since when.
+
+    Parameters
+    ----------
+    path
+    holder
+    """
 
     def __init__(self, path, holder):
         self.path, self.holder = path, holder
@@ -687,7 +848,28 @@ def _release(fd, claim):
 #| code-fold: true
 #| code-summary: "Journal: open, append, batch, undo as an event, noticing that the file has gone"
 class Journal:
-    "A log of answers: one JSON line for each event, on the disk before it is acknowledged."
+    """A log of answers: one JSON line for each event, on the disk before it is acknowledged.
+
+    Parameters
+    ----------
+    path
+        the log; made if it is not there; None: only in memory
+    annotator : str, default=''
+        who answers
+    take_over : bool, default=False
+        take the log from a program that still runs
+
+    Attributes
+    ----------
+    path : Path | None
+        the file; None: the log is only in memory
+    annotator : str
+        who answers
+    events : list
+        all events, as they were written
+    standing : list
+        the "answer" events that were not undone
+    """
 
     path: Path | None  # the file; None: the log is only in memory
     annotator: str  # who answers
@@ -756,14 +938,31 @@ class Journal:
             os.close(folder)
 
     def append(self, event, **fields):
-        "Write one event and return it; when this returns, it is on the disk."
+        """Write one event and return it; when this returns, it is on the disk.
+
+        Parameters
+        ----------
+        event
+        **fields
+        """
         return self.extend([(event, fields)])[0]
 
     def extend(
         self,
         events,  # (event, fields) in order; more than one are written as a batch
     ) -> list:  # the events as they were written
-        "Write several events that only make sense together: all of them, or none."
+        """Write several events that only make sense together: all of them, or none.
+
+        Parameters
+        ----------
+        events
+            (event, fields) in order; more than one are written as a batch
+
+        Returns
+        -------
+        list
+            the events as they were written
+        """
         batch = list(events)
         if len(batch) > 1:
             batch = [("note", dict(kind="batch", lines=len(batch))), *batch]
@@ -835,7 +1034,12 @@ class Journal:
             )
 
     def save_as(self, path):
-        "Write all events to a new file; returns its path."
+        """Write all events to a new file; returns its path.
+
+        Parameters
+        ----------
+        path
+        """
         keep = [
             {k: v for k, v in e.items() if k not in ("line", "at")} for e in self.events
         ]
@@ -895,7 +1099,17 @@ def _plain(i):
 
 # %% ../nbs/03_oracles.ipynb #e97d5f83
 class ReplayOracle:
-    "Answers again what a log answers; an answered question may come in another order, or turned around."
+    """Answers again what a log answers; an answered question may come in another order, or turned around.
+
+    Parameters
+    ----------
+    log
+        a path, a `Journal`, or a list of (question, answer)
+    sample_id : default=None
+        the id of each row, if the log holds ids
+    missing : default='stop'
+        a question not in the log: "stop", "unsure" or "raise"
+    """
 
     def __init__(
         self,
@@ -946,7 +1160,17 @@ class ReplayOracle:
 #| code-summary: "LearnerState, SAVE and Dialogue: record, pool of unused answers, snapshots"
 @dataclass(kw_only=True)
 class LearnerState:
-    "What a learner knows now; a method adds its own fields."
+    """What a learner knows now; a method adds its own fields.
+
+    Attributes
+    ----------
+    rng : np.random.Generator | None
+        the only source of randomness
+    n_iter : int
+        rounds so far
+    objective_history : list
+        a cost, per round
+    """
 
     rng: np.random.Generator | None = None  # the only source of randomness
     labels: np.ndarray | None = (
@@ -984,7 +1208,26 @@ def _reworded(answer, q, now):
 
 
 class Dialogue:
-    "A generator of questions, its state, and the answers it was given."
+    """A generator of questions, its state, and the answers it was given.
+
+    Parameters
+    ----------
+    begin
+        begin() gives the first state
+    queries
+        queries(state) gives a generator; it asks the same when told the same
+    record : default=()
+        (question, answer) given earlier
+    fill : default=None
+        fill(question, record): an answer that needs nobody, or None
+
+    Attributes
+    ----------
+    record : list
+        (question, answer) in the order given, asked for or not
+    asked : list
+        for each of them: was it the pending question?
+    """
 
     record: list  # (question, answer) in the order given, asked for or not
     asked: list  # for each of them: was it the pending question?
@@ -1010,7 +1253,13 @@ class Dialogue:
         return self.pending
 
     def tell(self, q, answer):
-        "Hear an answer: to the pending question, or to any other."
+        """Hear an answer: to the pending question, or to any other.
+
+        Parameters
+        ----------
+        q
+        answer
+        """
         if not self.live or self.gen is None:
             self._rewind()
         self.record.append((q, answer))
@@ -1020,7 +1269,12 @@ class Dialogue:
         self.live = True
 
     def undo(self, n=1):
-        "Forget the last `n` answers; the generator is rebuilt when the next one comes."
+        """Forget the last `n` answers; the generator is rebuilt when the next one comes.
+
+        Parameters
+        ----------
+        n : default=1
+        """
         left = len(self.record) - n
         del self.record[left:], self.asked[left:]
         self._glances = {k: v for k, v in self._glances.items() if k <= left}
@@ -1030,7 +1284,13 @@ class Dialogue:
         self.state, self.gen, self.live = seen.copy(), None, True
 
     def change(self, k, answer):
-        "Change answer `k`; all others stay."
+        """Change answer `k`; all others stay.
+
+        Parameters
+        ----------
+        k
+        answer
+        """
         self.record[k] = (self.record[k][0], answer)
         del self.asked[k:]
         self._saved = [s for s in self._saved if s.heard <= k]
@@ -1205,7 +1465,33 @@ def _side_information(answers, kind, make, ids, n, drop=None):
 #| code-fold: true
 #| code-summary: "ActiveLearner: start, ask, tell, hear, undo, relabel, fit, and what can be read off"
 class ActiveLearner(ConstrainedClusterer):
-    "Base of the active learners: a subclass writes the generator `_queries(self, X, state)`."
+    """Base of the active learners: a subclass writes the generator `_queries(self, X, state)`.
+
+    Attributes
+    ----------
+    seed_ : int
+        what the randomness was started from
+    history_ : list
+        what `callback` gave at the start and after each answer
+    state_ : LearnerState
+        What the learner knows now.
+    labels_ : np.ndarray
+        The best clustering so far.
+    n_clusters_ : int
+        How many clusters there are so far.
+    n_iter_ : int
+        Rounds so far.
+    objective_history_ : list
+        A cost after each round.
+    answers_ : list
+        (question, answer) so far, in the order given, asked for or not.
+    n_queries_ : int
+        How many answers there are.
+    constraints_ : Constraints
+        All answers about pairs.
+    triplets_ : Triplets
+        All answers about triples.
+    """
 
     side_information = ("questions",)
     __metadata_request__fit = {
@@ -1236,12 +1522,32 @@ class ActiveLearner(ConstrainedClusterer):
         return np.zeros(len(X), np.int64)
 
     def dialogue(self, X, seed, fill=None) -> Dialogue:
-        "This method on `X`, ready to be asked: a generator with its state."
+        """This method on `X`, ready to be asked: a generator with its state.
+
+        Parameters
+        ----------
+        X
+        seed
+        fill : default=None
+
+        Returns
+        -------
+        Dialogue
+        """
         begin = _Begin(self, X, seed)
         return Dialogue(begin, _Queries(self, X), (), fill)
 
     def labels_of(self, talk) -> np.ndarray:
-        "The best clustering of a dialogue of this method."
+        """The best clustering of a dialogue of this method.
+
+        Parameters
+        ----------
+        talk
+
+        Returns
+        -------
+        np.ndarray
+        """
         talk.ask()
         X, state = talk.queries.X, talk.state
         if state.labels is None:
@@ -1255,7 +1561,15 @@ class ActiveLearner(ConstrainedClusterer):
         return labels
 
     def start(self, X, sample_id=None, *, journal=None, callback=None):
-        "Begin on `X`; the first question is `ask()`."
+        """Begin on `X`; the first question is `ask()`.
+
+        Parameters
+        ----------
+        X
+        sample_id : default=None
+        journal : default=None
+        callback : default=None
+        """
         if journal is not None or callback is not None:
             warnings.warn(
                 "start(journal=, callback=) gives a Runner, which keeps the log; write "
@@ -1289,14 +1603,26 @@ class ActiveLearner(ConstrainedClusterer):
         return self._talk.ask()
 
     def tell(self, q, answer):
-        "Answer the pending question `q`."
+        """Answer the pending question `q`.
+
+        Parameters
+        ----------
+        q
+        answer
+        """
         value = _check_answer(self.ask(), q, answer)
         self._check_free()
         self._talk.tell(self.ask(), value)
         return self
 
     def hear(self, q, answer):
-        "Take an answer that was not asked for: it counts like any other."
+        """Take an answer that was not asked for: it counts like any other.
+
+        Parameters
+        ----------
+        q
+        answer
+        """
         check_is_fitted(self)
         _check_rows(q, len(self._X))
         self._check_free()
@@ -1304,7 +1630,12 @@ class ActiveLearner(ConstrainedClusterer):
         return self
 
     def undo(self, n=1):
-        "Take back the last `n` answers."
+        """Take back the last `n` answers.
+
+        Parameters
+        ----------
+        n : default=1
+        """
         n = _count_of(n, self.n_queries_, "undo")
         self._check_free()
         if n:
@@ -1312,7 +1643,13 @@ class ActiveLearner(ConstrainedClusterer):
         return self
 
     def relabel(self, k, answer):
-        "Change answer `k` (from 0); all others stay, asked for again or not."
+        """Change answer `k` (from 0); all others stay, asked for again or not.
+
+        Parameters
+        ----------
+        k
+        answer
+        """
         k = _position(k, self.n_queries_)
         self._check_free()
         self._talk.change(k, self.answers_[k][0].answer(answer))
@@ -1337,7 +1674,18 @@ class ActiveLearner(ConstrainedClusterer):
         journal=None,
         callback=None,
     ):
-        "Ask `oracle` at most `budget` questions (`None`: all); without one, the start."
+        """Ask `oracle` at most `budget` questions (`None`: all); without one, the start.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        oracle : default=None
+        budget : default=100
+        sample_id : default=None
+        journal : default=None
+        callback : default=None
+        """
         if budget is not None:
             try:
                 budget = operator.index(budget)
@@ -1524,7 +1872,18 @@ def _item_key(e):
 def forgotten_answers(
     events,  # of a log
 ) -> tuple:  # ("answer" events to be told again, a correction that was cut off or None)
-    "What a person never took back, and version 0.1 dropped when an answer was corrected."
+    """What a person never took back, and version 0.1 dropped when an answer was corrected.
+
+    Parameters
+    ----------
+    events
+        of a log
+
+    Returns
+    -------
+    tuple
+        ("answer" events to be told again, a correction that was cut off or None)
+    """
     stack, aside, change = [], {}, None
     for e in events:
         kind = e.get("kind") if e["event"] == "note" else None
@@ -1547,7 +1906,25 @@ def forgotten_answers(
 #| code-fold: true
 #| code-summary: "Runner: log, ids, callbacks, resume, undo, corrections"
 class Said(NamedTuple):
-    "One answer that stands."
+    """One answer that stands.
+
+    Attributes
+    ----------
+    k : int
+        number, from 0
+    query : object
+        `Pair` or `Triple`
+    answer : object
+        in one form
+    how : str
+        "" given, "skip" put aside
+    seconds : float | None
+        how long it took
+    annotator : str
+        who said it
+    time : str
+        when
+    """
 
     k: int  # number, from 0
     query: object  # `Pair` or `Triple`
@@ -1559,7 +1936,28 @@ class Said(NamedTuple):
 
 
 class Runner:
-    "Drives an active learner and keeps the log of what it was told."
+    """Drives an active learner and keeps the log of what it was told.
+
+    Parameters
+    ----------
+    learner
+        an `ActiveLearner`; it is started here
+    X
+        the data
+    sample_id : default=None
+        id of each row; the log holds ids
+    journal : default=None
+        a path or a `Journal`: begun, or resumed; None: nothing is saved
+    callback : default=None
+        called with the learner at the start and after each answer
+    fill : default=None
+        fill(question, record): an answer that needs nobody, or None
+
+    Attributes
+    ----------
+    history : list
+        what `callback` gave at the start and after each answer
+    """
 
     learner: ActiveLearner
     journal: Journal
@@ -1679,12 +2077,30 @@ class Runner:
         return self.learner.ask()
 
     def tell(self, q, answer, *, seconds=None, shown=None, how=None):
-        "Answer the pending question; when this returns, the answer is in the log."
+        """Answer the pending question; when this returns, the answer is in the log.
+
+        Parameters
+        ----------
+        q
+        answer
+        seconds : default=None
+        shown : default=None
+        how : default=None
+        """
         value = _check_answer(self.ask(), q, answer)
         return self._take(self.ask(), value, seconds, shown, how)
 
     def hear(self, q, answer, *, seconds=None, shown=None, how=None):
-        "Take an answer that was not asked for: it counts like any other."
+        """Take an answer that was not asked for: it counts like any other.
+
+        Parameters
+        ----------
+        q
+        answer
+        seconds : default=None
+        shown : default=None
+        how : default=None
+        """
         _check_rows(q, len(self.learner._X))
         return self._take(q, q.answer(answer), seconds, shown, how, unasked=True)
 
@@ -1711,7 +2127,12 @@ class Runner:
         return self
 
     def undo(self, n=1):
-        "Take back the last `n` answers."
+        """Take back the last `n` answers.
+
+        Parameters
+        ----------
+        n : default=1
+        """
         n = _count_of(n, self.learner.n_queries_, "undo")
         if n:
             self.journal.append("undo", n=self._behind(n), seed=self.learner.seed_)
@@ -1725,7 +2146,14 @@ class Runner:
         return self.journal.n - self.journal.standing.index(first)
 
     def relabel(self, k, answer, *, seconds=None):
-        "Change answer `k` (from 0); all others stay, asked for again or not."
+        """Change answer `k` (from 0); all others stay, asked for again or not.
+
+        Parameters
+        ----------
+        k
+        answer
+        seconds : default=None
+        """
         k = _position(k, self.learner.n_queries_)
         talk = self.learner._talk
         value = talk.record[k][0].answer(answer)
@@ -1754,7 +2182,15 @@ class Runner:
         oracle,  # called with each question; `None` as an answer means that it has left
         budget=None,  # answers in all, those of a resumed log included
     ):
-        "Let an oracle answer."
+        """Let an oracle answer.
+
+        Parameters
+        ----------
+        oracle
+            called with each question; `None` as an answer means that it has left
+        budget : default=None
+            answers in all, those of a resumed log included
+        """
         n, rows = getattr(oracle, "n_samples", None), len(self.learner._X)
         if n not in (None, rows):
             raise ValueError(
@@ -1796,7 +2232,17 @@ def drive(
     oracle,  # called with each question; `None` as an answer means that it has left
     budget=None,  # answers in all
 ):
-    "Let an oracle answer a learner's questions."
+    """Let an oracle answer a learner's questions.
+
+    Parameters
+    ----------
+    learner
+        a started `ActiveLearner`, or a `Runner`
+    oracle
+        called with each question; `None` as an answer means that it has left
+    budget : default=None
+        answers in all
+    """
     if isinstance(learner, Runner):
         return learner.run(oracle, budget)
     n, rows = getattr(oracle, "n_samples", None), len(learner._X)
@@ -1816,7 +2262,15 @@ def drive(
 # %% ../nbs/03_oracles.ipynb #8639e41b
 @dataclass(kw_only=True)
 class GroupState(LearnerState):
-    "The groups that answers have joined, and the pairs that were drawn."
+    """The groups that answers have joined, and the pairs that were drawn.
+
+    Attributes
+    ----------
+    group : np.ndarray
+        group of each row
+    seed : int
+        of k-means
+    """
 
     group: np.ndarray  # group of each row
     seed: int  # of k-means
@@ -1829,7 +2283,15 @@ class GroupState(LearnerState):
 
 
 class RandomPairLearner(ActiveLearner):
-    "Random pairs and k-means on the groups they join: it believes every answer."
+    """Random pairs and k-means on the groups they join: it believes every answer.
+
+    Parameters
+    ----------
+    n_clusters : default=8
+        number of clusters
+    random_state : default=None
+        seed
+    """
 
     def __init__(
         self,
@@ -1868,7 +2330,24 @@ def cluster_groups(
     n_clusters,  # K
     seed,  # of k-means
 ) -> np.ndarray:  # cluster of each row
-    "k-means on the means of the groups, each as heavy as it is large."
+    """k-means on the means of the groups, each as heavy as it is large.
+
+    Parameters
+    ----------
+    X
+        rows
+    group
+        group of each row
+    n_clusters
+        K
+    seed
+        of k-means
+
+    Returns
+    -------
+    np.ndarray
+        cluster of each row
+    """
     _, g, size = np.unique(group, return_inverse=True, return_counts=True)
     M = np.zeros((len(size), X.shape[1]))
     np.add.at(M, g, X)

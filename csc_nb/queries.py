@@ -25,7 +25,19 @@ from .oracles import ActiveLearner, LearnerState, Pair
 #| code-fold: true
 #| code-summary: "Board: what a strategy may look at"
 class Board:
-    "What a strategy may look at, and where it notes links that follow from answers."
+    """What a strategy may look at, and where it notes links that follow from answers.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` rows
+    n_clusters : int
+        clusters, or None
+    rng
+        numpy Generator
+    labels : default=None
+        function that gives the clusterer's labels now
+    """
 
     def __init__(
         self,
@@ -41,7 +53,14 @@ class Board:
         self.implied = []
 
     def imply(self, a, b, value):
-        "Note a link that needs no question."
+        """Note a link that needs no question.
+
+        Parameters
+        ----------
+        a
+        b
+        value
+        """
         self.implied.append((int(a), int(b), int(value)))
 
 # %% ../nbs/24_query_strategies.ipynb #f29e16a2
@@ -50,7 +69,21 @@ def nearest_member(
     x: int,  # a row
     group: list,  # rows of a neighbourhood
 ) -> int:
-    "The row of a neighbourhood that is nearest to `x`."
+    """The row of a neighbourhood that is nearest to `x`.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` rows
+    x : int
+        a row
+    group : list
+        rows of a neighbourhood
+
+    Returns
+    -------
+    int
+    """
     return group[int(np.argmin(((X[group] - X[x]) ** 2).sum(1)))]
 
 
@@ -61,7 +94,21 @@ def place_row(
     board: Board,  # for K and implied links
     first_member: bool = False,  # compare with a neighbourhood's first row, not the nearest
 ):
-    "Generator: find the neighbourhood of `x`; returns True if it was placed."
+    """Generator: find the neighbourhood of `x`; returns True if it was placed.
+
+    Parameters
+    ----------
+    x : int
+        row
+    groups : list
+        neighbourhoods, changed in place
+    order
+        numbers of the neighbourhoods, most promising first
+    board : Board
+        for K and implied links
+    first_member : bool, default=False
+        compare with a neighbourhood's first row, not the nearest
+    """
     full = board.n_clusters is not None and len(groups) >= board.n_clusters
     unsure = False
     for t, i in enumerate(order):
@@ -86,19 +133,34 @@ def place_row(
 #| code-fold: true
 #| code-summary: "distances to placed rows; Explore"
 class PlacedDistances:
-    "Distance of every row to its nearest placed row, updated as rows are placed."
+    """Distance of every row to its nearest placed row, updated as rows are placed.
+
+    Parameters
+    ----------
+    X
+    """
 
     def __init__(self, X):
         self.X = X
         self.d = np.full(len(X), np.inf)
 
     def add(self, i):
-        "Row `i` is placed."
+        """Row `i` is placed.
+
+        Parameters
+        ----------
+        i
+        """
         self.d = np.minimum(self.d, ((self.X - self.X[i]) ** 2).sum(1))
         self.d[i] = -1.0
 
     def drop(self, i):
-        "Row `i` is out of the game."
+        """Row `i` is out of the game.
+
+        Parameters
+        ----------
+        i
+        """
         self.d[i] = -1.0
 
     def farthest(self):
@@ -112,7 +174,18 @@ def place_farthest(
     dist: PlacedDistances,  # distances to placed rows
     board: Board,
 ):
-    "Generator: place a row, nearest neighbourhood first, and note it in `dist`."
+    """Generator: place a row, nearest neighbourhood first, and note it in `dist`.
+
+    Parameters
+    ----------
+    x : int
+        row
+    groups : list
+        neighbourhoods, changed in place
+    dist : PlacedDistances
+        distances to placed rows
+    board : Board
+    """
     gap = [((board.X[g] - board.X[x]) ** 2).sum(1).min() for g in groups]
     done = yield from place_row(x, groups, np.argsort(gap, kind="stable"), board)
     if done:
@@ -126,7 +199,16 @@ def explore_groups(
     dist: PlacedDistances,  # distances to placed rows
     board: Board,
 ):
-    "Generator: Explore of Basu et al., farthest-first until K neighbourhoods, eq. (1)."
+    """Generator: Explore of Basu et al., farthest-first until K neighbourhoods, eq. (1).
+
+    Parameters
+    ----------
+    groups : list
+        neighbourhoods, changed in place
+    dist : PlacedDistances
+        distances to placed rows
+    board : Board
+    """
     first = int(board.rng.integers(len(board.X)))
     groups.append([first])
     dist.add(first)
@@ -141,7 +223,12 @@ class ExploreConsolidate(BaseEstimator):
     "Farthest-first until K neighbourhoods, then random rows (Basu et al. 2004)."
 
     def ask(self, board):
-        "Generator of pairs."
+        """Generator of pairs.
+
+        Parameters
+        ----------
+        board
+        """
         groups, dist = [], PlacedDistances(board.X)
         yield from explore_groups(groups, dist, board)
         for x in board.rng.permutation(len(board.X)):
@@ -156,7 +243,12 @@ class MinMax(BaseEstimator):
     "Always the row farthest from all neighbourhoods, eq. (2) (Mallapragada et al. 2008)."
 
     def ask(self, board):
-        "Generator of pairs."
+        """Generator of pairs.
+
+        Parameters
+        ----------
+        board
+        """
         groups, dist = [], PlacedDistances(board.X)
         yield from explore_groups(groups, dist, board)
         while (x := dist.farthest()) is not None:
@@ -167,7 +259,20 @@ def forest_similarity(
     leaves: np.ndarray,  # `(n, T)` leaf of every row in every tree
     rows,  # rows to compare with
 ) -> np.ndarray:  # `(n, r)`
-    "Share of trees in which two rows meet in a leaf."
+    """Share of trees in which two rows meet in a leaf.
+
+    Parameters
+    ----------
+    leaves : np.ndarray
+        `(n, T)` leaf of every row in every tree
+    rows
+        rows to compare with
+
+    Returns
+    -------
+    np.ndarray
+        `(n, r)`
+    """
     return np.stack([(leaves == leaves[j]).mean(1) for j in rows], 1)
 
 
@@ -175,7 +280,20 @@ def neighbourhood_chances(
     M: np.ndarray,  # `(n, r)` similarity to the placed rows
     owner: np.ndarray,  # `(r,)` neighbourhood of each placed row
 ) -> np.ndarray:  # `(n, l)`
-    "Chance of each neighbourhood for every row, eq. (3)."
+    """Chance of each neighbourhood for every row, eq. (3).
+
+    Parameters
+    ----------
+    M : np.ndarray
+        `(n, r)` similarity to the placed rows
+    owner : np.ndarray
+        `(r,)` neighbourhood of each placed row
+
+    Returns
+    -------
+    np.ndarray
+        `(n, l)`
+    """
     member = np.eye(owner.max() + 1)[owner]
     p = M @ (member / member.sum(0))
     total = p.sum(1, keepdims=True)
@@ -185,7 +303,18 @@ def neighbourhood_chances(
 def npu_scores(
     p: np.ndarray,  # `(n, l)` chances of the neighbourhoods
 ) -> np.ndarray:  # `(n,)`
-    "Entropy per expected question, eq. (4)."
+    """Entropy per expected question, eq. (4).
+
+    Parameters
+    ----------
+    p : np.ndarray
+        `(n, l)` chances of the neighbourhoods
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)`
+    """
     H = -(p * np.log(np.maximum(p, 1e-300))).sum(1)
     cost = np.sort(p, 1)[:, ::-1] @ np.arange(1, p.shape[1] + 1)
     return H / cost
@@ -194,7 +323,15 @@ def npu_scores(
 #| code-fold: true
 #| code-summary: "NPU: the row with most entropy per question"
 class NPU(BaseEstimator):
-    "Entropy of a row's neighbourhood per question, by a forest (Xiong et al. 2014)."
+    """Entropy of a row's neighbourhood per question, by a forest (Xiong et al. 2014).
+
+    Parameters
+    ----------
+    n_trees : default=50
+        trees of the forest
+    every : default=1
+        rows placed between two forests; a new neighbourhood always brings one
+    """
 
     def __init__(
         self,
@@ -210,7 +347,12 @@ class NPU(BaseEstimator):
         return forest.fit(board.X, board.labels()).apply(board.X)
 
     def ask(self, board):
-        "Generator of pairs."
+        """Generator of pairs.
+
+        Parameters
+        ----------
+        board
+        """
         n, rng = len(board.X), board.rng
         groups = [[int(rng.integers(n))]]
         out = np.ones(n, bool)
@@ -233,7 +375,13 @@ class NPU(BaseEstimator):
 
 # %% ../nbs/24_query_strategies.ipynb #56bb9bfe
 class RandomPairs(BaseEstimator):
-    "Pairs at random, none twice."
+    """Pairs at random, none twice.
+
+    Parameters
+    ----------
+    tree : default=False
+        skip pairs that close a cycle?
+    """
 
     def __init__(
         self,
@@ -242,7 +390,12 @@ class RandomPairs(BaseEstimator):
         self.tree = tree
 
     def ask(self, board):
-        "Generator of pairs."
+        """Generator of pairs.
+
+        Parameters
+        ----------
+        board
+        """
         n, asked = len(board.X), set()
         joined = UnionFind(n)
         while len(asked) < n * (n - 1) // 2 and (not self.tree or joined.n_components > 1):
@@ -266,7 +419,17 @@ STRATEGIES = {
 #| code-summary: "ActiveClusterer: a strategy asks, a passive clusterer gives the labels"
 @dataclass(kw_only=True)
 class StrategyState(LearnerState):
-    "The answers, and the links that followed from them."
+    """The answers, and the links that followed from them.
+
+    Attributes
+    ----------
+    seed : int
+        of the passive clusterer
+    told : list
+        (a, b, answer) given
+    implied : list
+        (a, b, answer) that followed
+    """
 
     seed: int  # of the passive clusterer
     told: list = field(default_factory=list)  # (a, b, answer) given
@@ -286,6 +449,28 @@ class StrategyState(LearnerState):
 class ActiveClusterer(ActiveLearner):
     """A query strategy with any passive clusterer.
 
+    Parameters
+    ----------
+    strategy : default=None
+        a name of `STRATEGIES` or an object with `ask(board)`; None: NPU
+    clusterer : default=None
+        a passive clusterer that takes `constraints`; None: `PCKMeans`
+    n_clusters : default=None
+        number of clusters; None: that of the clusterer
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    state_ : StrategyState
+        what the learner knows now
+    clusterer_
+        The passive clusterer, fitted to the answers so far.
+    implied_ : list
+        Links that followed without a question, as rows (a, b, answer).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.oracles import NoisyOracle
     >>> X, y = np.r_[np.zeros((9, 1)), np.ones((9, 1))], np.repeat([0, 1], 9)

@@ -28,7 +28,19 @@ from .graph import Links, make_links
 
 # %% ../nbs/10a_rdpmeans.ipynb #03eb9fa4
 class Bregman(NamedTuple):
-    "A convex function, its gradient, and the number by which kernels know it."
+    """A convex function, its gradient, and the number by which kernels know it.
+
+    Attributes
+    ----------
+    name : str
+        as in `divergence="..."`
+    code : int
+        0 x², 1 x log x, 2 −log x, 3 |x−μ| (not a Bregman divergence)
+    phi : object
+        φ of each row
+    grad : object
+        ∇φ
+    """
 
     name: str  # as in `divergence="..."`
     code: int  # 0 x², 1 x log x, 2 −log x, 3 |x−μ| (not a Bregman divergence)
@@ -71,7 +83,22 @@ def divergence(
     mu: np.ndarray,  # `(..., d)` centres
     B: Bregman,  # which divergence
 ) -> np.ndarray:  # `(...)`
-    "Bregman divergence, Definition 1."
+    """Bregman divergence, Definition 1.
+
+    Parameters
+    ----------
+    x : np.ndarray
+        `(..., d)` points
+    mu : np.ndarray
+        `(..., d)` centres
+    B : Bregman
+        which divergence
+
+    Returns
+    -------
+    np.ndarray
+        `(...)`
+    """
     D = B.phi(x) - B.phi(mu) - ((x - mu) * B.grad(mu)).sum(-1)
     return np.sqrt(np.maximum(D, 0)) if B.code == 3 else D
 
@@ -80,7 +107,20 @@ def dual(
     mu: np.ndarray,  # `(K, d)` means
     B: Bregman,  # which divergence
 ) -> tuple:  # `theta (K, d)`, `psi (K,)`
-    "Natural parameters of means and their log-partition, Definition 2."
+    """Natural parameters of means and their log-partition, Definition 2.
+
+    Parameters
+    ----------
+    mu : np.ndarray
+        `(K, d)` means
+    B : Bregman
+        which divergence
+
+    Returns
+    -------
+    tuple
+        `theta (K, d)`, `psi (K,)`
+    """
     theta = B.grad(mu)
     return theta, (mu * theta).sum(-1) - B.phi(mu)
 
@@ -90,14 +130,45 @@ def link_probabilities(
     xi2: float,  # price of a broken may-not-link; not both 0
     gamma: float = 1.0,  # precision; for squared Euclidean distance 1/(2σ²)
 ) -> tuple:  # p, q
-    "The p and q of (8) for which the links have prices `xi1`, `xi2`."
+    """The p and q of (8) for which the links have prices `xi1`, `xi2`.
+
+    Parameters
+    ----------
+    xi1 : float
+        price of a broken may-link
+    xi2 : float
+        price of a broken may-not-link; not both 0
+    gamma : float, default=1.0
+        precision; for squared Euclidean distance 1/(2σ²)
+
+    Returns
+    -------
+    tuple
+        p, q
+    """
     a = np.exp(gamma * xi1)
     b = np.exp(gamma * xi2)
     return a * (b - 1) / (a * b - 1), b * (a - 1) / (a * b - 1)
 
 # %% ../nbs/10a_rdpmeans.ipynb #3f2006c4
 class Problem(NamedTuple):
-    "What RDP-means is given: points, links, the price of a cluster, the divergence."
+    """What RDP-means is given: points, links, the price of a cluster, the divergence.
+
+    Attributes
+    ----------
+    X : np.ndarray
+        `(n, d)` points
+    phi : np.ndarray
+        `(n,)` φ of each point
+    links : Links
+        the answers
+    lam : float
+        price λ of a cluster
+    B : Bregman
+        divergence
+    max_clusters : float
+        exact moves open no more clusters than this
+    """
 
     X: np.ndarray  # `(n, d)` points
     phi: np.ndarray  # `(n,)` φ of each point
@@ -113,7 +184,23 @@ def rdp_problem(
     lam: float = 1.0,  # price of a cluster
     divergence: str = "euclidean",  # a key of `DIVERGENCES`
 ) -> Problem:
-    "Gather what stays fixed during a run."
+    """Gather what stays fixed during a run.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` points
+    links : Links, default=None
+        the answers; none: DP-means
+    lam : float, default=1.0
+        price of a cluster
+    divergence : str, default='euclidean'
+        a key of `DIVERGENCES`
+
+    Returns
+    -------
+    Problem
+    """
     X = np.ascontiguousarray(X, dtype=float)
     B = DIVERGENCES[divergence]
     links = make_links(len(X)) if links is None else links
@@ -127,7 +214,26 @@ def link_prices(
     links: Links,  # the answers
     xi: tuple,  # ξ₁, ξ₂: prices of a broken may-link and of a broken may-not-link
 ) -> np.ndarray:  # `(K,)`
-    "What the answers about `i` add to the price of each cluster, by (12)."
+    """What the answers about `i` add to the price of each cluster, by (12).
+
+    Parameters
+    ----------
+    i : int
+        a point
+    z : np.ndarray
+        `(n,)` labels
+    K : int
+        number of clusters
+    links : Links
+        the answers
+    xi : tuple
+        ξ₁, ξ₂: prices of a broken may-link and of a broken may-not-link
+
+    Returns
+    -------
+    np.ndarray
+        `(K,)`
+    """
     ends = slice(links.indptr[i], links.indptr[i + 1])
     where = z[links.nbr[ends]]
     answer = links.edge[ends]
@@ -144,7 +250,28 @@ def prices(
     xi1: float,  # price of a broken may-link
     xi2: float,  # price of a broken may-not-link
 ) -> np.ndarray:  # `(K,)`; a new cluster costs `prob.lam`
-    "What each cluster charges point `i`: the exponents of (19)."
+    """What each cluster charges point `i`: the exponents of (19).
+
+    Parameters
+    ----------
+    i : int
+        a point
+    z : np.ndarray
+        `(n,)` labels 0..K-1
+    mu : np.ndarray
+        `(K, d)` centres
+    prob : Problem
+        points, links, λ
+    xi1 : float
+        price of a broken may-link
+    xi2 : float
+        price of a broken may-not-link
+
+    Returns
+    -------
+    np.ndarray
+        `(K,)`; a new cluster costs `prob.lam`
+    """
     distance = divergence(prob.X[i], mu, prob.B)
     return distance + link_prices(i, z, len(mu), prob.links, (xi1, xi2))
 
@@ -157,7 +284,28 @@ def rdp_sweep(
     xi2: float,  # price of a broken may-not-link
     order: np.ndarray,  # points in the order of the visit
 ) -> tuple:  # new labels, centres (some may be empty)
-    "The inner loop of Algorithm 1, formula version."
+    """The inner loop of Algorithm 1, formula version.
+
+    Parameters
+    ----------
+    z : np.ndarray
+        `(n,)` labels 0..K-1
+    mu : np.ndarray
+        `(K, d)` centres
+    prob : Problem
+        points, links, λ
+    xi1 : float
+        price of a broken may-link
+    xi2 : float
+        price of a broken may-not-link
+    order : np.ndarray
+        points in the order of the visit
+
+    Returns
+    -------
+    tuple
+        new labels, centres (some may be empty)
+    """
     z = z.copy()
     mu = list(mu)
     for i in order:
@@ -174,7 +322,20 @@ def cluster_means(
     X: np.ndarray,  # `(n, d)` points
     z: np.ndarray,  # `(n,)` labels; clusters may be empty
 ) -> tuple:  # labels without gaps, means `(K, d)`, sizes `(K,)`
-    "Means of the clusters that have members; empty clusters are removed."
+    """Means of the clusters that have members; empty clusters are removed.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` points
+    z : np.ndarray
+        `(n,)` labels; clusters may be empty
+
+    Returns
+    -------
+    tuple
+        labels without gaps, means `(K, d)`, sizes `(K,)`
+    """
     size = np.bincount(z)
     used = np.flatnonzero(size)
     if len(used) < len(size):
@@ -192,7 +353,27 @@ def rdp_objective(
     xi2: float,  # price of a broken may-not-link
     size: np.ndarray = None,  # `(K,)` members, if `mu` are their means: saves a pass
 ) -> float:
-    "The objective J which Algorithm 1 decreases at fixed ξ; Theorem 4, corrected."
+    """The objective J which Algorithm 1 decreases at fixed ξ; Theorem 4, corrected.
+
+    Parameters
+    ----------
+    z : np.ndarray
+        `(n,)` labels
+    mu : np.ndarray
+        `(K, d)` centres
+    prob : Problem
+        points, links, λ
+    xi1 : float
+        price of a broken may-link
+    xi2 : float
+        price of a broken may-not-link
+    size : np.ndarray, default=None
+        `(K,)` members, if `mu` are their means: saves a pass
+
+    Returns
+    -------
+    float
+    """
     if size is not None and prob.B.code != 3:
         D = prob.phi.sum() - size @ prob.B.phi(mu)
     else:
@@ -299,7 +480,28 @@ def exact_prices(
     xi1: float,  # price of a broken may-link
     xi2: float,  # price of a broken may-not-link
 ) -> np.ndarray:  # `(K,)`
-    "Change of J when `i` joins each cluster, against not being there at all."
+    """Change of J when `i` joins each cluster, against not being there at all.
+
+    Parameters
+    ----------
+    i : int
+        a point
+    z : np.ndarray
+        `(n,)` labels
+    K : int
+        clusters to price; empty ones cost λ
+    prob : Problem
+        points, links, λ
+    xi1 : float
+        price of a broken may-link
+    xi2 : float
+        price of a broken may-not-link
+
+    Returns
+    -------
+    np.ndarray
+        `(K,)`
+    """
 
     def h(A):
         return len(A) * prob.B.phi(A.mean(0))
@@ -476,7 +678,28 @@ def merge_costs(
     B: Bregman,  # divergence
     rows=None,  # only these rows of the result
 ) -> np.ndarray:  # `(K, K)`, infinite on the diagonal
-    "Change of J if clusters a and b merge."
+    """Change of J if clusters a and b merge.
+
+    Parameters
+    ----------
+    mu : np.ndarray
+        `(K, d)` means
+    size : np.ndarray
+        `(K,)` sizes
+    between : np.ndarray
+        `(K, K)` ξ₁·may − ξ₂·may-not links between clusters
+    lam : float
+        price of a cluster
+    B : Bregman
+        divergence
+    rows : default=None
+        only these rows of the result
+
+    Returns
+    -------
+    np.ndarray
+        `(K, K)`, infinite on the diagonal
+    """
     rows = np.arange(len(mu)) if rows is None else rows
     own = size * B.phi(mu)
     out = np.empty((len(rows), len(mu)))
@@ -497,7 +720,30 @@ def merge_clusters(
     xi2: float,  # price of a broken may-not-link
     max_clusters: int = 1000,  # leave a partition finer than this alone
 ) -> tuple:  # labels, means, sizes, how many merges
-    "Merge the best pair of clusters as long as J falls."
+    """Merge the best pair of clusters as long as J falls.
+
+    Parameters
+    ----------
+    z : np.ndarray
+        `(n,)` labels
+    mu : np.ndarray
+        `(K, d)` means
+    size : np.ndarray
+        `(K,)` sizes
+    prob : Problem
+        points, links, λ
+    xi1 : float
+        price of a broken may-link
+    xi2 : float
+        price of a broken may-not-link
+    max_clusters : int, default=1000
+        leave a partition finer than this alone
+
+    Returns
+    -------
+    tuple
+        labels, means, sizes, how many merges
+    """
     L = prob.links
     K = len(mu)
     if K < 2 or K > max_clusters or not np.isfinite(prob.lam):
@@ -523,7 +769,25 @@ def merge_clusters(
 
 # %% ../nbs/10a_rdpmeans.ipynb #3cc2eaf9
 class RDPState(NamedTuple):
-    "RDP-means between two sweeps."
+    """RDP-means between two sweeps.
+
+    Attributes
+    ----------
+    z : np.ndarray
+        `(n,)` labels 0..K-1, none empty
+    mu : np.ndarray
+        `(K, d)` means
+    xi1 : float
+        price of a broken may-link in the next sweep
+    xi2 : float
+        price of a broken may-not-link
+    J : float
+        objective after the last sweep, at the ξ of that sweep
+    moved : int
+        points that changed cluster, plus merges; -1 before the first sweep
+    sweep : int
+        sweeps done
+    """
 
     z: np.ndarray  # `(n,)` labels 0..K-1, none empty
     mu: np.ndarray  # `(K, d)` means
@@ -539,7 +803,21 @@ def rdp_init(
     xi1: float = 0.0,  # price of a broken may-link
     xi2: float = None,  # price of a broken may-not-link; as `xi1` if not given
 ) -> RDPState:
-    "Everything in one cluster."
+    """Everything in one cluster.
+
+    Parameters
+    ----------
+    prob : Problem
+        points, links, λ
+    xi1 : float, default=0.0
+        price of a broken may-link
+    xi2 : float, default=None
+        price of a broken may-not-link; as `xi1` if not given
+
+    Returns
+    -------
+    RDPState
+    """
     z = np.zeros(len(prob.X), np.int64)
     mu = prob.X.mean(0, keepdims=True)
     xi2 = xi1 if xi2 is None else xi2
@@ -551,7 +829,22 @@ def visit_order(
     rng: np.random.Generator,  # source of randomness
     run: int = 64,  # neighbours kept together when there are many points
 ) -> np.ndarray:  # a permutation of 0..n-1
-    "Random order of the points, kind to the cache."
+    """Random order of the points, kind to the cache.
+
+    Parameters
+    ----------
+    n : int
+        points
+    rng : np.random.Generator
+        source of randomness
+    run : int, default=64
+        neighbours kept together when there are many points
+
+    Returns
+    -------
+    np.ndarray
+        a permutation of 0..n-1
+    """
     if n <= 4096:
         return rng.permutation(n)
     starts = rng.permutation(np.arange(-int(rng.integers(run)), n, run))
@@ -567,7 +860,25 @@ def rdp_step(
     rate: float = 1.0,  # ξ is multiplied by this after the sweep
     algorithm: str = "exact",  # exact prices and merges; "paper": Algorithm 1
 ) -> RDPState:
-    "One sweep over all points, then the means, then merges."
+    """One sweep over all points, then the means, then merges.
+
+    Parameters
+    ----------
+    state : RDPState
+        where we are
+    prob : Problem
+        points, links, λ
+    rng : np.random.Generator
+        for the order of the visit
+    rate : float, default=1.0
+        ξ is multiplied by this after the sweep
+    algorithm : str, default='exact'
+        exact prices and merges; "paper": Algorithm 1
+
+    Returns
+    -------
+    RDPState
+    """
     exact = algorithm == "exact" and prob.B.code != 3
     sweep = _fast_exact_sweep if exact else _fast_sweep
     xi1 = state.xi1
@@ -593,7 +904,32 @@ def rdp_means(
     algorithm: str = "paper",  # or "exact"
     max_iter: int = 300,  # sweeps at most
 ) -> list:  # of states, one per sweep
-    "Algorithm 1 as printed: ξ grows after every sweep, without end."
+    """Algorithm 1 as printed: ξ grows after every sweep, without end.
+
+    Parameters
+    ----------
+    prob : Problem
+        points, links, λ
+    rng : np.random.Generator
+        for the order of the visits
+    xi0 : float, default=0.001
+        first price of a broken link
+    rate : float, default=2.0
+        growth of ξ per sweep
+    ratio : float, default=1.0
+        ξ₂/ξ₁
+    patience : int, default=20
+        end after so many sweeps without a change
+    algorithm : str, default='paper'
+        or "exact"
+    max_iter : int, default=300
+        sweeps at most
+
+    Returns
+    -------
+    list
+        of states, one per sweep
+    """
     states = [rdp_init(prob, xi0, ratio * xi0)]
     quiet = 0
     while quiet < patience and len(states) <= max_iter:
@@ -614,7 +950,22 @@ def farthest_first(
     k: int,  # clusters wanted
     B: Bregman = DIVERGENCES["euclidean"],  # divergence
 ) -> tuple:  # λ, and the points taken
-    "λ as the k-th farthest-first divergence, from the mean on."
+    """λ as the k-th farthest-first divergence, from the mean on.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` points
+    k : int
+        clusters wanted
+    B : Bregman, default=DIVERGENCES['euclidean']
+        divergence
+
+    Returns
+    -------
+    tuple
+        λ, and the points taken
+    """
     phi = B.phi(X)
     taken = []
     lam = []
@@ -650,7 +1001,26 @@ def rdp_seed(
     n_init: int = 3,  # starts; the least divergence wins
     sample: int = 20_000,  # with more rows than this, seeds come from a sample
 ) -> tuple:  # labels `(n,)`, means, and the cheapest merge of two clusters
-    "Exactly `k` clusters (fewer if fewer rows differ): k-means++ seeds and exact moves."
+    """Exactly `k` clusters (fewer if fewer rows differ): k-means++ seeds and exact moves.
+
+    Parameters
+    ----------
+    prob : Problem
+        points; links and λ are not used
+    k : int
+        clusters wanted
+    rng : np.random.Generator
+        source of randomness
+    n_init : int, default=3
+        starts; the least divergence wins
+    sample : int, default=20000
+        with more rows than this, seeds come from a sample
+
+    Returns
+    -------
+    tuple
+        labels `(n,)`, means, and the cheapest merge of two clusters
+    """
     n = len(prob.X)
     rows = np.arange(len(prob.X))
     if n > sample:
@@ -681,7 +1051,20 @@ def link_score(
     z: np.ndarray,  # `(n,)` labels
     links: Links,  # answers to predict
 ) -> float:  # nats, at most 0
-    "Log-likelihood of answers under (8), with the best p and q for these labels."
+    """Log-likelihood of answers under (8), with the best p and q for these labels.
+
+    Parameters
+    ----------
+    z : np.ndarray
+        `(n,)` labels
+    links : Links
+        answers to predict
+
+    Returns
+    -------
+    float
+        nats, at most 0
+    """
     same = z[links.a] == z[links.b]
     inside = [links.f[same].sum(), links.s[same].sum()]
     across = [links.f[~same].sum(), links.s[~same].sum()]
@@ -693,7 +1076,19 @@ def links_subset(
     links: Links,  # answers
     keep: np.ndarray,  # `(m,)` mask
 ) -> Links:
-    "Some of the answers."
+    """Some of the answers.
+
+    Parameters
+    ----------
+    links : Links
+        answers
+    keep : np.ndarray
+        `(m,)` mask
+
+    Returns
+    -------
+    Links
+    """
     value = np.sign(links.f - links.s)
     weight = links.f + links.s
     return make_links(links.n, links.a[keep], links.b[keep], value[keep], weight[keep])
@@ -705,7 +1100,23 @@ def xi_ladder(
     rate: float = 2.0,  # from rung to rung
     xi_max: float = np.inf,  # last rung, in units of the divergence itself
 ) -> np.ndarray:
-    "The values of ξ to go through: up to where one link outweighs any distance."
+    """The values of ξ to go through: up to where one link outweighs any distance.
+
+    Parameters
+    ----------
+    prob : Problem
+        points, links, λ
+    xi0 : float, default=0.001
+        first rung, in units of the largest divergence from the mean
+    rate : float, default=2.0
+        from rung to rung
+    xi_max : float, default=np.inf
+        last rung, in units of the divergence itself
+
+    Returns
+    -------
+    np.ndarray
+    """
     unit = divergence(prob.X, prob.X.mean(0), prob.B).max()
     if unit <= 0 or xi_max <= 0:
         return np.zeros(1)
@@ -725,7 +1136,30 @@ def rdp_path(
     sweeps: int = 5,  # sweeps per rung at most
     algorithm: str = "exact",  # exact prices and merges; "paper": Algorithm 1
 ):  # yields one state per rung
-    "Climb the ladder, each rung from the result of the last."
+    """Climb the ladder, each rung from the result of the last.
+
+    Parameters
+    ----------
+    prob : Problem
+        points, links, λ
+    ladder
+        values of ξ₁
+    rng : np.random.Generator
+        for the order of the visits
+    start : tuple, default=None
+        labels and means to start from; none: one cluster
+    ratio : float, default=1.0
+        ξ₂/ξ₁
+    sweeps : int, default=5
+        sweeps per rung at most
+    algorithm : str, default='exact'
+        exact prices and merges; "paper": Algorithm 1
+
+    Returns
+    -------
+    result
+        yields one state per rung
+    """
     s = rdp_init(prob)
     if start is not None:
         s = s._replace(z=start[0], mu=start[1])
@@ -746,7 +1180,26 @@ def choose_xi(
     folds: int = 3,  # folds of held-out answers
     **path,  # as in `rdp_path`
 ) -> tuple:  # the best ξ, `(len(ladder),)` scores
-    "The ξ at which clusters predict held-out answers best."
+    """The ξ at which clusters predict held-out answers best.
+
+    Parameters
+    ----------
+    prob : Problem
+        points, links, λ
+    ladder : np.ndarray
+        values of ξ to compare
+    rng : np.random.Generator
+        for the folds and the order of the visits
+    folds : int, default=3
+        folds of held-out answers
+    **path
+        as in `rdp_path`
+
+    Returns
+    -------
+    tuple
+        the best ξ, `(len(ladder),)` scores
+    """
     fold = rng.permutation(len(prob.links.a)) % folds
     score = np.zeros(len(ladder))
     for f in range(folds):
@@ -762,7 +1215,22 @@ def flip_costs(
     prob: Problem,  # points, links, λ
     chunk: int = 20_000,  # answers looked at together
 ) -> np.ndarray:  # `(m,)`
-    "What the cheaper end of each answer pays to join the other end, or to leave it."
+    """What the cheaper end of each answer pays to join the other end, or to leave it.
+
+    Parameters
+    ----------
+    state : RDPState
+        result of a run
+    prob : Problem
+        points, links, λ
+    chunk : int, default=20000
+        answers looked at together
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)`
+    """
     L = prob.links
     z = state.z
     n = len(state.z)
@@ -794,7 +1262,20 @@ def wrong_odds(
     state: RDPState,  # result of a run
     prob: Problem,  # points, links, λ
 ) -> np.ndarray:  # `(m,)` log-odds that each answer is wrong
-    "Log-odds γ·cost for broken answers and −γ·cost for kept ones, from (19)."
+    """Log-odds γ·cost for broken answers and −γ·cost for kept ones, from (19).
+
+    Parameters
+    ----------
+    state : RDPState
+        result of a run
+    prob : Problem
+        points, links, λ
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` log-odds that each answer is wrong
+    """
     L = prob.links
     z = state.z
     spread = np.maximum(divergence(prob.X, state.mu[z], prob.B), 0).sum()
@@ -809,7 +1290,23 @@ def size_normalised(
     xi1: float,  # price of a broken may-link
     xi2: float,  # price of a broken may-not-link
 ) -> float:
-    "What (21) relaxes: links count less in a large cluster; Theorem 5, corrected."
+    """What (21) relaxes: links count less in a large cluster; Theorem 5, corrected.
+
+    Parameters
+    ----------
+    z : np.ndarray
+        `(n,)` labels 0..K-1
+    prob : Problem
+        points, links, λ; squared Euclidean distance
+    xi1 : float
+        price of a broken may-link
+    xi2 : float
+        price of a broken may-not-link
+
+    Returns
+    -------
+    float
+    """
     L = prob.links
     z, mu, size = cluster_means(prob.X, z)
     inside = z[L.a] == z[L.b]
@@ -825,7 +1322,24 @@ def spectral_relaxation(
     xi2: float,  # price of a broken may-not-link
     k_max: int = 20,  # eigenvectors at most
 ) -> tuple:  # eigenvalues above λ, eigenvectors `(n, k)`; at least one
-    "The relaxed maximum of (21): eigenvectors with eigenvalue above λ."
+    """The relaxed maximum of (21): eigenvectors with eigenvalue above λ.
+
+    Parameters
+    ----------
+    prob : Problem
+        points, links, λ
+    xi1 : float
+        price of a broken may-link
+    xi2 : float
+        price of a broken may-not-link
+    k_max : int, default=20
+        eigenvectors at most
+
+    Returns
+    -------
+    tuple
+        eigenvalues above λ, eigenvectors `(n, k)`; at least one
+    """
     L = prob.links
     n = len(prob.X)
     X = prob.X
@@ -848,7 +1362,19 @@ def spectral_relaxation(
 #| code-fold: true
 #| code-summary: "Prepare, prepare: rows in the form that a divergence needs"
 class Prepare(NamedTuple):
-    "Brings rows into the form that a divergence needs."
+    """Brings rows into the form that a divergence needs.
+
+    Attributes
+    ----------
+    divergence : str
+        a key of `DIVERGENCES`
+    smoothing : float
+        added to counts
+    shift : np.ndarray
+        `(d,)` mean of the training rows
+    scale : np.ndarray
+        `(d, d)` whitening map, for "mahalanobis"
+    """
 
     divergence: str  # a key of `DIVERGENCES`
     smoothing: float  # added to counts
@@ -883,7 +1409,21 @@ def prepare(
     divergence: str = "euclidean",  # a key of `DIVERGENCES`
     smoothing: float = 0.3,  # added to counts
 ) -> Prepare:
-    "Learn from the training rows how to prepare rows."
+    """Learn from the training rows how to prepare rows.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` training rows
+    divergence : str, default='euclidean'
+        a key of `DIVERGENCES`
+    smoothing : float, default=0.3
+        added to counts
+
+    Returns
+    -------
+    Prepare
+    """
     scale = None
     if divergence == "mahalanobis":
         d = X.shape[1]
@@ -908,6 +1448,62 @@ class RDPMeans(ConstrainedClusterer):
     for the purpose), ξ in units of the data and its end chosen by held-out answers (F on
     Table 1's sets .06 to .22 above the text's algorithm).
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        sets λ: exactly so many without answers, with answers as they say
+    lam : default=None
+        price λ of a cluster, above 0; None: from `n_clusters`
+    xi0 : default=0.001
+        first ξ, above 0: a share of the largest divergence from the mean
+    xi_rate : default=2.0
+        growth of ξ from rung to rung, above 1
+    xi_max : default='cv'
+        last ξ: "cv" by held-out answers, a number, inf as in the paper
+    xi_ratio : default=1.0
+        ξ₂/ξ₁, at least 0: how much dearer a broken may-not-link is
+    divergence : default='euclidean'
+        a key of `DIVERGENCES`
+    smoothing : default=0.3
+        added to counts for "kl" and "poisson", above 0
+    algorithm : default='exact'
+        exact prices and merges; "paper": the sweep of Algorithm 1
+    n_init : default=3
+        runs with other starts and visiting orders; the lowest J is kept
+    max_clusters : default='cv'
+        a limit, None for none, "cv": `n_clusters` or none
+    max_iter : default=100
+        sweeps at most on the last rung
+    random_state : default=None
+        seed of the visiting orders and of the held-out answers
+
+    Attributes
+    ----------
+    labels_ : np.ndarray
+        (n,) cluster of each row
+    n_clusters_ : int
+        how many clusters were found
+    cluster_centers_ : np.ndarray
+        (K, d) means; of smoothed proportions for "kl"
+    lam_ : float
+        price λ of a cluster that was used
+    xi_ : float
+        price ξ₁ of a broken may-link at the end
+    xi_scores_ : np.ndarray | None
+        held-out log-likelihood per rung; None: not compared
+    path_ : list
+        a dict for each value of ξ: xi, n_clusters, J
+    objective_history_ : list
+        J after each sweep at the last ξ; never rises
+    n_iter_ : int
+        sweeps of the run that was kept
+    suspicion_ : np.ndarray
+        (n_answers,) chance that each answer is wrong
+    suspects_ : np.ndarray
+        answers with suspicion above ½ by position, most suspect first
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb import Constraints, RDPMeans
     >>> X = np.array([[0.0], [0.3], [5.0], [5.3]])
@@ -986,7 +1582,15 @@ class RDPMeans(ConstrainedClusterer):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        "Cluster `X`; with no constraints this is DP-means."
+        """Cluster `X`; with no constraints this is DP-means.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        """
         X, c = self._validate_fit(X, constraints, sample_id)
         seed = check_random_state(self.random_state).randint(2**31)
         rng = np.random.default_rng(seed)
@@ -1003,7 +1607,12 @@ class RDPMeans(ConstrainedClusterer):
         return self
 
     def predict(self, X):
-        "Nearest centre; new rows have no links."
+        """Nearest centre; new rows have no links.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         Z = self._prepare(self._validate_X(X, reset=False))
         theta, psi = dual(self._mu, DIVERGENCES[self.divergence])
@@ -1128,6 +1737,27 @@ class DPMeans(RDPMeans):
     Kulis and Jordan 2012; `as_published()` is their algorithm. The plain constructor adds
     exact prices, merges and seeded starts, and finds exactly `n_clusters` clusters.
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        how many clusters, when `lam` is not given
+    lam : default=None
+        price λ of a cluster, above 0; None: from `n_clusters`
+    divergence : default='euclidean'
+        a key of `DIVERGENCES`
+    smoothing : default=0.3
+        added to counts for "kl" and "poisson", above 0
+    algorithm : default='exact'
+        exact prices and merges; "paper": the sweep of Algorithm 1
+    n_init : default=3
+        runs with other starts and visiting orders; the lowest J is kept
+    max_iter : default=100
+        sweeps at most
+    random_state : default=None
+        seed of the visiting orders
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb import DPMeans
     >>> X = np.array([[0.0], [0.3], [5.0], [5.3]])
@@ -1163,7 +1793,15 @@ class DPMeans(RDPMeans):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        "Cluster `X`; answers are accepted for comparisons, and a warning says: not used."
+        """Cluster `X`; answers are accepted for comparisons, and a warning says: not used.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        """
         if constraints is not None:
             warnings.warn(
                 "DPMeans does not use answers; RDPMeans does.", UserWarning, stacklevel=2
@@ -1202,7 +1840,21 @@ def rdp_figure(
     wrong=None,  # `(m,)` which answers are wrong, if known
     max_links: int = 60,  # only the first so many links are drawn
 ):
-    "Points, discs of radius √λ, links kept and broken; and the price list of one point."
+    """Points, discs of radius √λ, links kept and broken; and the price list of one point.
+
+    Parameters
+    ----------
+    state : RDPState
+        what to draw
+    prob : Problem
+        points in the plane, links, λ
+    point : int, default=0
+        whose prices are listed
+    wrong : default=None
+        `(m,)` which answers are wrong, if known
+    max_links : int, default=60
+        only the first so many links are drawn
+    """
     import matplotlib.pyplot as plt
     from csc_nb.plotting import plot_clusters, plot_links, plot_circles, cluster_style
 
@@ -1245,7 +1897,25 @@ def rdp_demo(
     n_links: int = 450,  # answers
     random_state: int = 2,  # seed of the toy
 ):
-    "The toy of this chapter at one setting, as a figure."
+    """The toy of this chapter at one setting, as a figure.
+
+    Parameters
+    ----------
+    lam : float, default=8.0
+        price of a cluster
+    xi : float, default=1.0
+        price of a broken link
+    noise : float, default=0.15
+        share of wrong answers
+    sweeps : int, default=15
+        sweeps before the picture is taken
+    point : int, default=7
+        whose prices are listed
+    n_links : int, default=450
+        answers
+    random_state : int, default=2
+        seed of the toy
+    """
     from csc_nb.datasets import toy_links
 
     t = toy_links(150, n_links, noise=0, stretch=1.3, random_state=random_state)

@@ -43,19 +43,61 @@ from csc_nb.softmax import (
 def pair_table(
     eps: float = 0.05,  # chance of a wrong answer
 ) -> np.ndarray:  # 2×2, rows the truth, columns the answer, order: different, same
-    "Chance of each answer about a pair given the truth, Table 3.1."
+    """Chance of each answer about a pair given the truth, Table 3.1.
+
+    Parameters
+    ----------
+    eps : float, default=0.05
+        chance of a wrong answer
+
+    Returns
+    -------
+    np.ndarray
+        2×2, rows the truth, columns the answer, order: different, same
+    """
     return np.array([[1 - eps, eps], [eps, 1 - eps]])
 
 
 def triplet_table(
     eps: float = 0.05,  # chance of a wrong answer
 ) -> np.ndarray:  # 4×4, rows the truth, columns the answer, order: none, ab, ac, bc
-    "Chance of each answer about a triplet given the truth, Table 3.2."
+    """Chance of each answer about a triplet given the truth, Table 3.2.
+
+    Parameters
+    ----------
+    eps : float, default=0.05
+        chance of a wrong answer
+
+    Returns
+    -------
+    np.ndarray
+        4×4, rows the truth, columns the answer, order: none, ab, ac, bc
+    """
     return np.full((4, 4), eps / 3) + (1 - eps - eps / 3) * np.eye(4)
 
 # %% ../nbs/11_relative.ipynb #75e988bb
 class Asked(NamedTuple):
-    "Answers about pairs and triplets, their rows numbered within I, the rows spoken about."
+    """Answers about pairs and triplets, their rows numbered within I, the rows spoken about.
+
+    Attributes
+    ----------
+    rows : np.ndarray
+        `(r,)` rows of X in some answer, the set I
+    pairs : np.ndarray
+        `(mp, 2)` numbers into `rows`
+    pair_answer : np.ndarray
+        `(mp,)` 0 different, 1 same
+    pair_weight : np.ndarray
+        `(mp,)`
+    triples : np.ndarray
+        `(mt, 3)` numbers into `rows`
+    triple_answer : np.ndarray
+        `(mt,)` 0 none, 1 ab, 2 ac, 3 bc
+    triple_weight : np.ndarray
+        `(mt,)`
+    colour : np.ndarray
+        `(r,)` rows of one colour share no answer
+    """
 
     rows: np.ndarray  # `(r,)` rows of X in some answer, the set I
     pairs: np.ndarray  # `(mp, 2)` numbers into `rows`
@@ -85,7 +127,27 @@ def make_asked(
     pair_weight=None,  # `(mp,)` how much each counts; None: 1
     triple_weight=None,  # `(mt,)`
 ) -> Asked:
-    "Number the rows in I and colour them."
+    """Number the rows in I and colour them.
+
+    Parameters
+    ----------
+    pairs : default=()
+        `(mp, 2)` rows of X
+    pair_answer : default=()
+        `(mp,)` 0 different, 1 same
+    triples : default=()
+        `(mt, 3)` rows of X
+    triple_answer : default=()
+        `(mt,)` 0 none, 1 ab, 2 ac, 3 bc
+    pair_weight : default=None
+        `(mp,)` how much each counts; None: 1
+    triple_weight : default=None
+        `(mt,)`
+
+    Returns
+    -------
+    Asked
+    """
     P = np.asarray(pairs, np.int64).reshape(-1, 2)
     T = np.asarray(triples, np.int64).reshape(-1, 3)
     rows = np.unique(np.r_[P.ravel(), T.ravel()])
@@ -102,7 +164,20 @@ def case_probs(
     q: np.ndarray,  # `(r, K)` beliefs
     ans: Asked,  # the answers
 ) -> tuple:  # `(mp, 2)` and `(mt, 4)`
-    "Chance of each truth of every answer under the beliefs; order as in `Asked`."
+    """Chance of each truth of every answer under the beliefs; order as in `Asked`.
+
+    Parameters
+    ----------
+    q : np.ndarray
+        `(r, K)` beliefs
+    ans : Asked
+        the answers
+
+    Returns
+    -------
+    tuple
+        `(mp, 2)` and `(mt, 4)`
+    """
     same = np.einsum("mk,mk->m", q[ans.pairs[:, 0]], q[ans.pairs[:, 1]])
     a, b, c = q[ans.triples.T]
     ab, ac, bc, abc = ((a * b).sum(1), (a * c).sum(1), (b * c).sum(1), (a * b * c).sum(1))
@@ -117,7 +192,26 @@ def elbo(
     RP: np.ndarray,  # 2×2 chances of answers about pairs
     RT: np.ndarray,  # 4×4 chances of answers about triplets
 ) -> float:  # in nats; at most log P(L|X)
-    "Lower bound of the log-likelihood of the answers: M times the first term of (3.7)."
+    """Lower bound of the log-likelihood of the answers: M times the first term of (3.7).
+
+    Parameters
+    ----------
+    q : np.ndarray
+        `(r, K)` beliefs
+    logp : np.ndarray
+        `(r, K)` log-probabilities of the model
+    ans : Asked
+        the answers
+    RP : np.ndarray
+        2×2 chances of answers about pairs
+    RT : np.ndarray
+        4×4 chances of answers about triplets
+
+    Returns
+    -------
+    float
+        in nats; at most log P(L|X)
+    """
     cp, ct = case_probs(q, ans)
     worth_pairs = np.log(np.maximum(RP, 1e-12)).T[ans.pair_answer]
     worth_triples = np.log(np.maximum(RT, 1e-12)).T[ans.triple_answer]
@@ -129,7 +223,18 @@ def elbo(
 def pair_cases(
     q: np.ndarray,  # `(..., K)` belief about the other end
 ) -> np.ndarray:  # `(..., K, 2)`: chance of different, same, if this end is in cluster k
-    "Table 3.3, both columns."
+    """Table 3.3, both columns.
+
+    Parameters
+    ----------
+    q : np.ndarray
+        `(..., K)` belief about the other end
+
+    Returns
+    -------
+    np.ndarray
+        `(..., K, 2)`: chance of different, same, if this end is in cluster k
+    """
     return np.stack([1 - q, q], -1)
 
 
@@ -139,7 +244,20 @@ def triplet_cases(
 ) -> (
     np.ndarray
 ):  # `(..., K, 4)`: chance of none, iu, iv, uv, if this one (i) is in cluster k
-    "Table 3.4, one row, all four columns, in O(K)."
+    """Table 3.4, one row, all four columns, in O(K).
+
+    Parameters
+    ----------
+    qu : np.ndarray
+        `(..., K)` belief about the second row, u
+    qv : np.ndarray
+        `(..., K)` belief about the third row, v
+
+    Returns
+    -------
+    np.ndarray
+        `(..., K, 4)`: chance of none, iu, iv, uv, if this one (i) is in cluster k
+    """
     both = qu * qv
     iu, iv, uv = qu - both, qv - both, both.sum(-1, keepdims=True) - both
     return np.stack([1 - iu - iv - uv, iu, iv, uv], -1)
@@ -156,7 +274,24 @@ def compatibility(
     LP: np.ndarray,  # 2×2: what each answer (column) is worth under each truth (row)
     LT: np.ndarray,  # 4×4, the same for triplets
 ) -> np.ndarray:  # `(r, K)`
-    "Expected worth of all answers about each row if it were in cluster k; sum in (3.9)."
+    """Expected worth of all answers about each row if it were in cluster k; sum in (3.9).
+
+    Parameters
+    ----------
+    q : np.ndarray
+        `(r, K)` beliefs about the rows in I
+    ans : Asked
+        the answers
+    LP : np.ndarray
+        2×2: what each answer (column) is worth under each truth (row)
+    LT : np.ndarray
+        4×4, the same for triplets
+
+    Returns
+    -------
+    np.ndarray
+        `(r, K)`
+    """
     S = np.zeros_like(q)
     for s in (0, 1):
         cases = pair_cases(q[ans.pairs[:, 1 - s]])
@@ -173,7 +308,18 @@ def compatibility(
 def worths(
     R: np.ndarray,  # table of answer chances: rows truth, columns answer
 ) -> tuple:  # soft worth (logs) and hard worth (1: the answer is the truth); one is zero
-    "What an answer is worth: log chances, or agreement when the table knows no error."
+    """What an answer is worth: log chances, or agreement when the table knows no error.
+
+    Parameters
+    ----------
+    R : np.ndarray
+        table of answer chances: rows truth, columns answer
+
+    Returns
+    -------
+    tuple
+        soft worth (logs) and hard worth (1: the answer is the truth); one is zero
+    """
     T = len(R)
     if np.array_equal(R, np.eye(T)):
         return np.zeros_like(R), np.eye(T)
@@ -186,7 +332,24 @@ def update(
     hard: np.ndarray,  # `(r, K)` worth of hard answers
     tie: float = 1e-9,  # hard worths this close are a tie
 ) -> np.ndarray:  # `(r, K)` beliefs
-    "Mean-field update: (3.10) for soft answers, (3.11) for hard ones, both together."
+    """Mean-field update: (3.10) for soft answers, (3.11) for hard ones, both together.
+
+    Parameters
+    ----------
+    logp : np.ndarray
+        `(r, K)` log-probabilities of the model
+    soft : np.ndarray
+        `(r, K)` worth of soft answers
+    hard : np.ndarray
+        `(r, K)` worth of hard answers
+    tie : float, default=1e-09
+        hard worths this close are a tie
+
+    Returns
+    -------
+    np.ndarray
+        `(r, K)` beliefs
+    """
     allowed = hard >= hard.max(1, keepdims=True) - tie
     return probs(np.where(allowed, logp + soft, -np.inf))[1]
 
@@ -199,7 +362,28 @@ def mean_field(
     RT: np.ndarray,  # 4×4 chances of answers about triplets
     n_sweeps: int = 1,  # visits of every row
 ) -> np.ndarray:  # `(r, K)`
-    "Update the beliefs colour by colour, formula version."
+    """Update the beliefs colour by colour, formula version.
+
+    Parameters
+    ----------
+    q : np.ndarray
+        `(r, K)` start
+    logp : np.ndarray
+        `(r, K)` log-probabilities of the model
+    ans : Asked
+        the answers
+    RP : np.ndarray
+        2×2 chances of answers about pairs
+    RT : np.ndarray
+        4×4 chances of answers about triplets
+    n_sweeps : int, default=1
+        visits of every row
+
+    Returns
+    -------
+    np.ndarray
+        `(r, K)`
+    """
     q, (sp, hp), (st, ht) = q.copy(), worths(RP), worths(RT)
     for _ in range(n_sweeps):
         for c in range(ans.colour.max(initial=-1) + 1):
@@ -212,7 +396,33 @@ def mean_field(
 #| code-fold: true
 #| code-summary: "the answers again, sorted by row"
 class Incidence(NamedTuple):
-    "The answers again, sorted by row: what the kernel walks along."
+    """The answers again, sorted by row: what the kernel walks along.
+
+    Attributes
+    ----------
+    order : np.ndarray
+        rows in the order of the visit, by colour
+    pptr : np.ndarray
+        where the pairs of a row begin
+    pother : np.ndarray
+        other end of a pair
+    pans : np.ndarray
+        its answer
+    pw : np.ndarray
+        its weight
+    tptr : np.ndarray
+        where the triplets of a row begin
+    tu : np.ndarray
+        second row of a triplet
+    tv : np.ndarray
+        third row
+    tslot : np.ndarray
+        the row's own place: 0, 1 or 2
+    tans : np.ndarray
+        the answer
+    tw : np.ndarray
+        the weight
+    """
 
     order: np.ndarray  # rows in the order of the visit, by colour
     pptr: np.ndarray  # where the pairs of a row begin
@@ -228,7 +438,16 @@ class Incidence(NamedTuple):
 
 
 def incidence(ans: Asked) -> Incidence:
-    "Sort the answers by row."
+    """Sort the answers by row.
+
+    Parameters
+    ----------
+    ans : Asked
+
+    Returns
+    -------
+    Incidence
+    """
     r, T = len(ans.rows), ans.triples
     pptr, pother, edge = csr_adjacency(r, ans.pairs)
     own = T.T.ravel()  # first all rows in the first place, then in the second, …
@@ -324,7 +543,32 @@ def fast_mean_field(
     tol: float = 0.0,  # stop when no belief moves more
     tie: float = 1e-9,  # hard worths this close are a tie
 ) -> int:  # sweeps made
-    "`mean_field` through the kernel."
+    """`mean_field` through the kernel.
+
+    Parameters
+    ----------
+    q : np.ndarray
+        `(r, K)` beliefs, changed in place
+    logp : np.ndarray
+        `(r, K)` log-probabilities of the model
+    inc : Incidence
+        the answers by row
+    RP : np.ndarray
+        2×2 chances of answers about pairs
+    RT : np.ndarray
+        4×4 chances of answers about triplets
+    n_sweeps : int, default=1
+        visits of every row, at most
+    tol : float, default=0.0
+        stop when no belief moves more
+    tie : float, default=1e-09
+        hard worths this close are a tie
+
+    Returns
+    -------
+    int
+        sweeps made
+    """
     (sp, hp), (st, ht) = worths(RP), worths(RT)
     hard = bool(hp.any() or ht.any())
     return _mean_field(q, logp, tuple(inc), sp, hp, st, ht, hard, SEEN, tie, n_sweeps, tol)
@@ -335,7 +579,22 @@ def count_table(
     answer: np.ndarray,  # `(m,)` the answers
     weight: np.ndarray,  # `(m,)`
 ) -> np.ndarray:  # T×T expected counts: truth × answer
-    "Expected confusion counts, the sufficient statistic of the noise."
+    """Expected confusion counts, the sufficient statistic of the noise.
+
+    Parameters
+    ----------
+    cases : np.ndarray
+        `(m, T)` chance of each truth of each answer
+    answer : np.ndarray
+        `(m,)` the answers
+    weight : np.ndarray
+        `(m,)`
+
+    Returns
+    -------
+    np.ndarray
+        T×T expected counts: truth × answer
+    """
     C = np.zeros((cases.shape[1],) * 2)
     np.add.at(C.T, answer, weight[:, None] * cases)
     return C
@@ -345,7 +604,19 @@ def best_eps(
     C: np.ndarray,  # expected counts, truth × answer
     prior: np.ndarray = 0.0,  # pseudo-counts, truth × answer
 ) -> float:
-    "The ε that maximises bound plus prior: expected share wrong, short of saying nothing."
+    """The ε that maximises bound plus prior: expected share wrong, short of saying nothing.
+
+    Parameters
+    ----------
+    C : np.ndarray
+        expected counts, truth × answer
+    prior : np.ndarray, default=0.0
+        pseudo-counts, truth × answer
+
+    Returns
+    -------
+    float
+    """
     C = C + prior
     ceiling = 0.95 * (1 - 1 / len(C))  # at 1 − 1/T an answer says nothing
     return min(float(1 - np.trace(C) / C.sum()), ceiling)
@@ -355,14 +626,37 @@ def best_table(
     C: np.ndarray,  # expected counts, truth × answer
     prior: np.ndarray,  # pseudo-counts, truth × answer
 ) -> np.ndarray:  # rows sum to 1
-    r"The confusion table that maximises the bound plus the prior's $\sum A\log R$."
+    r"""The confusion table that maximises the bound plus the prior's $\sum A\log R$.
+
+    Parameters
+    ----------
+    C : np.ndarray
+        expected counts, truth × answer
+    prior : np.ndarray
+        pseudo-counts, truth × answer
+
+    Returns
+    -------
+    np.ndarray
+        rows sum to 1
+    """
     return (C + prior) / (C + prior).sum(1, keepdims=True)
 
 # %% ../nbs/11_relative.ipynb #d1aadc60
 #| code-fold: true
 #| code-summary: "reading the parameter eps"
 class Noise(NamedTuple):
-    "How one kind of answer errs, and what of it is learned."
+    """How one kind of answer errs, and what of it is learned.
+
+    Attributes
+    ----------
+    R : np.ndarray
+        table of answer chances
+    learn : str
+        "" fixed, "eps" or "table"
+    prior : np.ndarray
+        pseudo-counts behind what is learned
+    """
 
     R: np.ndarray  # table of answer chances
     learn: str  # "" fixed, "eps" or "table"
@@ -387,7 +681,23 @@ def make_noise(
     start: float = 0.1,  # where learning starts
     strength: float = 10.0,  # pseudo-answers behind a learned ε, or per row of a table
 ) -> Noise:
-    "Read the parameter `eps` of one kind."
+    """Read the parameter `eps` of one kind.
+
+    Parameters
+    ----------
+    eps
+        a chance, a table (truth × answer), "learn" (one chance) or "table" (all of it)
+    table
+        `pair_table` or `triplet_table`
+    start : float, default=0.1
+        where learning starts
+    strength : float, default=10.0
+        pseudo-answers behind a learned ε, or per row of a table
+
+    Returns
+    -------
+    Noise
+    """
     T = len(table(0.0))
     if isinstance(eps, str):
         if eps not in ("learn", "table"):
@@ -414,7 +724,23 @@ def update_noise(
     answer: np.ndarray,  # `(m,)` the answers
     weight: np.ndarray,  # `(m,)`
 ) -> Noise:
-    "Closed-form M-step of one kind's noise."
+    """Closed-form M-step of one kind's noise.
+
+    Parameters
+    ----------
+    noise : Noise
+        of one kind
+    cases : np.ndarray
+        `(m, T)` chance of each truth of each answer
+    answer : np.ndarray
+        `(m,)` the answers
+    weight : np.ndarray
+        `(m,)`
+
+    Returns
+    -------
+    Noise
+    """
     if not noise.learn:
         return noise
     C = count_table(cases, answer, weight)
@@ -432,7 +758,28 @@ def m_value(
     M: float,  # number of answers
     tau: float,  # weight of the information term
 ) -> tuple:  # value, `(n, K)` gradient in the logits
-    "The M-step's objective, formula version."
+    """The M-step's objective, formula version.
+
+    Parameters
+    ----------
+    logP : np.ndarray
+        `(n, K)` log-probabilities
+    P : np.ndarray
+        `(n, K)` probabilities
+    T : np.ndarray
+        `(n, K)` beliefs, zero outside I
+    free : np.ndarray
+        `(n,)` the rows U whose certainty is rewarded
+    M : float
+        number of answers
+    tau : float
+        weight of the information term
+
+    Returns
+    -------
+    tuple
+        value, `(n, K)` gradient in the logits
+    """
     fit, G_fit = log_likelihood(logP, P, T, np.full(len(P), 1 / M))
     info, G_info = mutual_information(logP, P, free)
     return fit + tau * info, G_fit + tau * G_info
@@ -475,7 +822,23 @@ def _m_value(logP, P, T, free, M, tau):
 #| code-fold: true
 #| code-summary: "what stays, what changes, the bound"
 class DCProblem(NamedTuple):
-    "What stays fixed during a run."
+    """What stays fixed during a run.
+
+    Attributes
+    ----------
+    X : np.ndarray
+        `(n, d)` features
+    ans : Asked
+        the answers
+    inc : Incidence
+        the same by row
+    free : np.ndarray
+        `(n,)` bool, the set U
+    tau : float
+        weight of the information
+    lam : float
+        weight of the penalty
+    """
 
     X: np.ndarray  # `(n, d)` features
     ans: Asked  # the answers
@@ -492,7 +855,25 @@ def make_problem(
     lam: float = 2**-10,  # weight of the penalty
     entropy: str = "all",  # whose certainty is rewarded; "free": rows in no answer
 ) -> DCProblem:
-    "Data and answers, ready for EM."
+    """Data and answers, ready for EM.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` features, standardised
+    ans : Asked
+        the answers
+    tau : float, default=0.5
+        weight of the information
+    lam : float, default=2 ** (-10)
+        weight of the penalty
+    entropy : str, default='all'
+        whose certainty is rewarded; "free": rows in no answer
+
+    Returns
+    -------
+    DCProblem
+    """
     free = np.ones(len(X), bool)
     if entropy == "free":
         free[ans.rows] = False
@@ -500,7 +881,23 @@ def make_problem(
 
 
 class DCState(NamedTuple):
-    "What changes."
+    """What changes.
+
+    Attributes
+    ----------
+    coef : np.ndarray
+        `(K, d)`
+    intercept : np.ndarray
+        `(K,)`
+    q : np.ndarray
+        `(r, K)` beliefs about the rows in I
+    pairs : Noise
+        how answers about pairs err
+    triples : Noise
+        how answers about triplets err
+    value : float
+        the bound (3.7)
+    """
 
     coef: np.ndarray  # `(K, d)`
     intercept: np.ndarray  # `(K,)`
@@ -514,7 +911,17 @@ def bound(
     state: DCState,
     prob: DCProblem,
 ) -> float:
-    "The lower bound (3.7), with the priors of learned tables."
+    """The lower bound (3.7), with the priors of learned tables.
+
+    Parameters
+    ----------
+    state : DCState
+    prob : DCProblem
+
+    Returns
+    -------
+    float
+    """
     logP, P = probs(logits(prob.X, state.coef, state.intercept))
     ans, pairs, triples = prob.ans, state.pairs, state.triples
     said = elbo(state.q, logP[ans.rows], ans, pairs.R, triples.R)
@@ -531,7 +938,25 @@ def dc_init(
     pairs: Noise,  # how answers about pairs err
     triples: Noise,  # how answers about triplets err
 ) -> DCState:
-    "Beliefs equal to the model's probabilities."
+    """Beliefs equal to the model's probabilities.
+
+    Parameters
+    ----------
+    prob : DCProblem
+        data and answers
+    coef : np.ndarray
+        `(K, d)` start of the model
+    intercept : np.ndarray
+        `(K,)`
+    pairs : Noise
+        how answers about pairs err
+    triples : Noise
+        how answers about triplets err
+
+    Returns
+    -------
+    DCState
+    """
     q = probs(logits(prob.X[prob.ans.rows], coef, intercept))[1]
     return DCState(coef, intercept, q, pairs, triples, -np.inf)
 
@@ -542,7 +967,23 @@ def dc_step(
     e_sweeps: int = 20,  # mean-field sweeps
     m_iter: int = 10,  # L-BFGS iterations
 ) -> DCState:
-    "One round of variational EM: beliefs, noise, weights."
+    """One round of variational EM: beliefs, noise, weights.
+
+    Parameters
+    ----------
+    state : DCState
+        where we are
+    prob : DCProblem
+        data and answers
+    e_sweeps : int, default=20
+        mean-field sweeps
+    m_iter : int, default=10
+        L-BFGS iterations
+
+    Returns
+    -------
+    DCState
+    """
     ans, q, pairs, triples = prob.ans, state.q.copy(), state.pairs, state.triples
     if len(q):
         logp = probs(logits(prob.X[ans.rows], state.coef, state.intercept))[0]
@@ -568,7 +1009,18 @@ def starts(
     n_init: int = 4,  # how many
     random_state=None,
 ):
-    "Starting weights: k-means, k-means softened, then small random ones."
+    """Starting weights: k-means, k-means softened, then small random ones.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    n_clusters : int
+        K
+    n_init : int, default=4
+        how many
+    random_state : default=None
+    """
     rng = check_random_state(random_state)
     for t in range(n_init):
         if t < 2:
@@ -581,7 +1033,13 @@ def starts(
 #| code-fold: true
 #| code-summary: "rounds until the bound settles"
 class DCRun(NamedTuple):
-    "A run of EM from one start."
+    """A run of EM from one start.
+
+    Attributes
+    ----------
+    history : list
+        the bound after every round
+    """
 
     state: DCState
     history: list  # the bound after every round
@@ -594,7 +1052,23 @@ def dc_run(
     max_iter: int = 100,  # rounds
     tol: float = 1e-5,  # smallest gain of the bound
 ) -> DCRun:
-    "Rounds of variational EM until the bound gains less than `tol`."
+    """Rounds of variational EM until the bound gains less than `tol`.
+
+    Parameters
+    ----------
+    state : DCState
+        start
+    prob : DCProblem
+        data and answers
+    max_iter : int, default=100
+        rounds
+    tol : float, default=1e-05
+        smallest gain of the bound
+
+    Returns
+    -------
+    DCRun
+    """
     history = []
     for _ in range(max_iter):
         state = dc_step(state, prob)
@@ -614,6 +1088,62 @@ class DiscriminativeClustering(SoftmaxPredictor, ConstrainedClusterer):
     ARI in every row of the chapter's table); four starts instead of one.
     `as_published()` has none of these: ε = .05, free rows, one k-means start.
 
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        number of clusters K
+    eps : default='learn'
+        chance of a wrong answer: a number, 0 hard, "learn", "table", a 2×2
+    eps_triplets : default=None
+        the same for triplets, or a 4×4 table; None: as `eps`
+    tau : float, default=0.5
+        weight of the mutual information, at least 0
+    lam : float, default=2 ** (-10)
+        penalty of squared weights (of standardised features)
+    entropy : str, default='all'
+        whose certainty counts: "all" rows, or "free" (thesis)
+    scale : bool, default=True
+        standardise the columns inside; `coef_` is in units of `X`
+    n_init : int, default=4
+        starts: k-means, softened k-means, then random
+    max_iter : int, default=100
+        rounds of EM
+    tol : float, default=1e-05
+        smallest gain of the bound
+    random_state : default=None
+        seed of the starts
+
+    Attributes
+    ----------
+    labels_ : np.ndarray
+        `(n,)` cluster of each row
+    n_clusters_ : int
+        clusters that have rows
+    eps_ : float
+        expected share of wrong answers about pairs
+    eps_triplets_ : float
+        expected share of wrong answers about triplets
+    confusion_pairs_ : np.ndarray
+        2×2 chance of each answer given the truth
+    confusion_triplets_ : np.ndarray
+        4×4 chance of each answer given the truth
+    suspicion_ : np.ndarray
+        `(n_answers,)` chance that each answer about a pair is wrong
+    suspects_ : np.ndarray
+        positions of pairs more likely wrong than right, worst first
+    suspicion_triplets_ : np.ndarray
+        chance that each answer about a triplet is wrong
+    suspect_triplets_ : np.ndarray
+        positions of triplets more likely wrong, worst first
+    bound_ : float
+        the bound (3.7) at the end
+    objective_history_ : list
+        minus the bound after every round; never rises
+    n_iter_ : int
+        rounds of the best run
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb import DiscriminativeClustering
     >>> X = np.array([[0.0], [0.1], [1.0], [1.1]])
@@ -700,7 +1230,16 @@ class DiscriminativeClustering(SoftmaxPredictor, ConstrainedClusterer):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, triplets=None, sample_id=None):
-        "Cluster `X`; with no answers this is regularised information maximisation."
+        """Cluster `X`; with no answers this is regularised information maximisation.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        triplets : default=None
+        sample_id : default=None
+        """
         index = frame_index(X)
         X, c = self._validate_fit(X, constraints, sample_id)
         t = as_triplets(triplets, len(X), sample_id, index=index, keep_unsure=True)
@@ -786,7 +1325,12 @@ class DiscriminativeClustering(SoftmaxPredictor, ConstrainedClusterer):
 #| code-fold: true
 #| code-summary: "all answers as one table"
 class Rows:
-    "A table in a box without a length, so that scikit-learn passes it on whole."
+    """A table in a box without a length, so that scikit-learn passes it on whole.
+
+    Parameters
+    ----------
+    X
+    """
 
     def __init__(self, X):
         self.X = X
@@ -797,7 +1341,22 @@ def answer_rows(
     triplets=None,  # triplets, the same
     n_samples: int = None,  # rows of X
 ) -> np.ndarray:  # `(m, 5)`: a, b, c (-1 for a pair), answer (codes as in `Asked`), weight
-    "All answers as one table, one answer a row: what a splitter can split."
+    """All answers as one table, one answer a row: what a splitter can split.
+
+    Parameters
+    ----------
+    constraints : default=None
+        pairs, anything the estimator takes, in row numbers
+    triplets : default=None
+        triplets, the same
+    n_samples : int, default=None
+        rows of X
+
+    Returns
+    -------
+    np.ndarray
+        `(m, 5)`: a, b, c (-1 for a pair), answer (codes as in `Asked`), weight
+    """
     c = as_constraints(constraints, n_samples=n_samples)
     t = as_triplets(triplets, n_samples=n_samples)
     said = c.value != 0
@@ -809,7 +1368,20 @@ def answers_kept(
     labels: np.ndarray,  # `(n,)` clusters
     A: np.ndarray,  # `(m, 5)` see `answer_rows`
 ) -> np.ndarray:  # `(m,)` bool
-    "Which answers a labelling agrees with."
+    """Which answers a labelling agrees with.
+
+    Parameters
+    ----------
+    labels : np.ndarray
+        `(n,)` clusters
+    A : np.ndarray
+        `(m, 5)` see `answer_rows`
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` bool
+    """
     a, b, c, l = A[:, :4].astype(np.int64).T
     ab, ac, bc = labels[a] == labels[b], labels[a] == labels[c], labels[b] == labels[c]
     true = np.where(c < 0, ab, np.select([ab & ~ac, ac & ~ab, bc & ~ab], [1, 2, 3], 0))
@@ -819,7 +1391,13 @@ def answers_kept(
 #| code-fold: true
 #| code-summary: "answers as samples"
 class OnAnswers(BaseEstimator):
-    "Makes answers the samples of a search: `fit(A, data=Rows(X))` clusters all of X."
+    """Makes answers the samples of a search: `fit(A, data=Rows(X))` clusters all of X.
+
+    Parameters
+    ----------
+    estimator : default=None
+        a clusterer that takes `constraints` (and `triplets`)
+    """
 
     __metadata_request__fit = {"data": True}
 
@@ -830,7 +1408,14 @@ class OnAnswers(BaseEstimator):
         self.estimator = estimator
 
     def fit(self, A, y=None, *, data=None):
-        "Fit the clusterer to all rows and to the answers `A`."
+        """Fit the clusterer to all rows and to the answers `A`.
+
+        Parameters
+        ----------
+        A
+        y : default=None
+        data : default=None
+        """
         P, T = A[A[:, 2] < 0], A[A[:, 2] >= 0]
         n, names = len(data.X), np.array(["none", "ab", "ac", "bc"])
         value = 2 * P[:, 3].astype(int) - 1
@@ -850,7 +1435,13 @@ class OnAnswers(BaseEstimator):
         return self
 
     def score(self, A, y=None):
-        "Weighted share of the answers `A` that the clusters agree with."
+        """Weighted share of the answers `A` that the clusters agree with.
+
+        Parameters
+        ----------
+        A
+        y : default=None
+        """
         return float(np.average(answers_kept(self.estimator_.labels_, A), weights=A[:, 4]))
 
 # %% ../nbs/11_relative.ipynb #f3e3a407
@@ -866,7 +1457,32 @@ def search_answers(
     random_state=0,  # of the folds
     **kwargs,  # to `GridSearchCV`
 ) -> GridSearchCV:  # `best_estimator_.estimator_` is the winner, fitted to all answers
-    "Choose parameters on held-out answers with scikit-learn's own search."
+    """Choose parameters on held-out answers with scikit-learn's own search.
+
+    Parameters
+    ----------
+    estimator
+        a clusterer
+    grid : dict
+        parameter → values
+    X
+        `(n, d)`
+    constraints : default=None
+        answers about pairs, in row numbers
+    triplets : default=None
+        answers about triplets, in row numbers
+    cv : default=5
+        folds of answers, or a splitter
+    random_state : default=0
+        of the folds
+    **kwargs
+        to `GridSearchCV`
+
+    Returns
+    -------
+    GridSearchCV
+        `best_estimator_.estimator_` is the winner, fitted to all answers
+    """
     A = answer_rows(constraints, triplets, len(X))
     if isinstance(cv, int):
         cv = KFold(cv, shuffle=True, random_state=random_state)
@@ -879,7 +1495,20 @@ def question_odds(
     p,  # chance of each cluster
     kind: str = "pairs",  # or "triplets"
 ) -> np.ndarray:  # chance of each truth: (different, same) or (none, ab, ac, bc)
-    "How often each truth comes up when rows are drawn at random, Theorem 3.4.1."
+    """How often each truth comes up when rows are drawn at random, Theorem 3.4.1.
+
+    Parameters
+    ----------
+    p
+        chance of each cluster
+    kind : str, default='pairs'
+        or "triplets"
+
+    Returns
+    -------
+    np.ndarray
+        chance of each truth: (different, same) or (none, ab, ac, bc)
+    """
     p = np.asarray(p, float)
     p = p / p.sum()
     PM, PR = (p**2).sum(), (p**2 * (1 - p)).sum()
@@ -893,7 +1522,22 @@ def information(
     kind: str = "pairs",  # or "triplets"
     R=0.0,  # chance of a wrong answer, or a confusion table (truth × answer, any row sums)
 ) -> float:  # bits
-    "What one answer says about the clusters of its rows: (3.12), (3.13), noisy forms."
+    """What one answer says about the clusters of its rows: (3.12), (3.13), noisy forms.
+
+    Parameters
+    ----------
+    p
+        chance of each cluster
+    kind : str, default='pairs'
+        or "triplets"
+    R : default=0.0
+        chance of a wrong answer, or a confusion table (truth × answer, any row sums)
+
+    Returns
+    -------
+    float
+        bits
+    """
     pi = question_odds(p, kind)
     if np.ndim(R) == 0:
         R = pair_table(R) if kind == "pairs" else triplet_table(R)

@@ -806,7 +806,7 @@ def fit_logistic(
     off : np.ndarray
         `(n, T)` weights of "off", not negative
     lam : float, default=0.001
-        penalty on each squared `coef`; in eq. (6) weights are not averaged
+        penalty on each squared `coef`, as in eq. (6)
     start : tuple, default=None
         `(coef, intercept)`, `(T, d)` and `(T,)`
     solver : str, default='auto'

@@ -26,7 +26,20 @@ def neighbours(
     X: np.ndarray,  # `(n, d)`
     n_neighbors: int,  # at most n-1 are returned
 ) -> tuple:  # distances and row numbers, both `(n, t)`, nearest first, self left out
-    "Nearest neighbours of every row."
+    """Nearest neighbours of every row.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    n_neighbors : int
+        at most n-1 are returned
+
+    Returns
+    -------
+    tuple
+        distances and row numbers, both `(n, t)`, nearest first, self left out
+    """
     t = min(int(n_neighbors), len(X) - 1)
     if t < 1:
         return np.empty((len(X), 0)), np.empty((len(X), 0), dtype=np.int64)
@@ -37,7 +50,18 @@ def neighbours(
 def near_origin(
     X: np.ndarray,  # `(n, d)`
 ) -> np.ndarray:  # the same rows, moved to their mean when they lie far away
-    "Distances by products of norms lose all digits far from the origin: move the rows."
+    """Distances by products of norms lose all digits far from the origin: move the rows.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+
+    Returns
+    -------
+    np.ndarray
+        the same rows, moved to their mean when they lie far away
+    """
     mean = X.mean(0)
     far = np.abs(mean).max() > 1e3 * X.std(0).max()
     return X - mean if far else X
@@ -72,7 +96,21 @@ def knn_affinity(
     n_neighbors: int = 10,
     symmetric: str = "union",  # "union", "mutual" or "mean"
 ) -> sp.csr_matrix:  # `(n, n)`, zero diagonal
-    "0/1 affinity of near neighbours."
+    """0/1 affinity of near neighbours.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    n_neighbors : int, default=10
+    symmetric : str, default='union'
+        "union", "mutual" or "mean"
+
+    Returns
+    -------
+    sp.csr_matrix
+        `(n, n)`, zero diagonal
+    """
     _, idx = neighbours(X, n_neighbors)
     return _graph(idx, np.ones(idx.shape), symmetric)
 
@@ -82,7 +120,21 @@ def median_sigma(
     max_rows: int = 1000,  # more rows are sampled
     random_state=0,
 ) -> float:  # positive, also when rows coincide
-    "Median heuristic: the median distance between two different rows."
+    """Median heuristic: the median distance between two different rows.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    max_rows : int, default=1000
+        more rows are sampled
+    random_state : default=0
+
+    Returns
+    -------
+    float
+        positive, also when rows coincide
+    """
     if len(X) > max_rows:
         X = X[check_random_state(random_state).choice(len(X), max_rows, replace=False)]
     d = pdist(X)
@@ -99,7 +151,25 @@ def rbf_affinity(
     diagonal: float = 0.0,  # self-affinity: 0 (Ng, Jordan, Weiss) or 1 (the thesis)
     random_state=0,
 ):  # `(n, n)`: sparse, or an array when `n_neighbors` is None
-    "Gaussian affinity $\\exp(-d^2/2\\sigma^2)$."
+    r"""Gaussian affinity $\exp(-d^2/2\sigma^2)$.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    sigma : float, default=None
+        width; None is `median_sigma`
+    n_neighbors : int, default=20
+        links kept per row; None asks for the dense matrix
+    diagonal : float, default=0.0
+        self-affinity: 0 (Ng, Jordan, Weiss) or 1 (the thesis)
+    random_state : default=0
+
+    Returns
+    -------
+    result
+        `(n, n)`: sparse, or an array when `n_neighbors` is None
+    """
     sigma = median_sigma(X, random_state=random_state) if sigma is None else float(sigma)
     if not 0 < sigma < np.inf:
         raise ValueError(f"sigma={sigma} is a width; it must be positive and finite.")
@@ -122,7 +192,20 @@ def local_scales(
     dist: np.ndarray,  # `(n, t')` distances to the nearest neighbours
     t: int = 7,  # which neighbour
 ) -> np.ndarray:  # `(n,)`, all positive
-    "Distance to the `t`-th neighbour; copies are passed over."
+    """Distance to the `t`-th neighbour; copies are passed over.
+
+    Parameters
+    ----------
+    dist : np.ndarray
+        `(n, t')` distances to the nearest neighbours
+    t : int, default=7
+        which neighbour
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)`, all positive
+    """
     if not dist.shape[1]:
         return np.ones(len(dist))
     s = dist[:, min(t, dist.shape[1]) - 1].copy()
@@ -141,7 +224,26 @@ def local_affinity(
     factor: float = 1.0,  # c in eq. (1): 1 as published, 2 in the thesis
     diagonal: float = 0.0,  # self-affinity: 0 (Ng, Jordan, Weiss) or 1 (the thesis)
 ):  # `(n, n)`: sparse, or an array when `n_neighbors` is None
-    "Affinity with local scaling, eq. (1)."
+    """Affinity with local scaling, eq. (1).
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    n_neighbors : int, default=20
+        links kept per row; None asks for the dense matrix
+    t : int, default=7
+        the neighbour that sets the scale
+    factor : float, default=1.0
+        c in eq. (1): 1 as published, 2 in the thesis
+    diagonal : float, default=0.0
+        self-affinity: 0 (Ng, Jordan, Weiss) or 1 (the thesis)
+
+    Returns
+    -------
+    result
+        `(n, n)`: sparse, or an array when `n_neighbors` is None
+    """
     dist, idx = neighbours(X, max(t, n_neighbors or t))
     s = local_scales(dist, t)
     if n_neighbors is None:
@@ -158,7 +260,24 @@ def affinity_matrix(
     n_neighbors: int = 20,  # links kept per row; None: dense
     **kwargs,  # to `local_affinity` or `rbf_affinity`
 ):  # `(n, n)` symmetric
-    "The affinity of the given kind."
+    """The affinity of the given kind.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` rows; the affinity itself for "precomputed"
+    kind : str, default='local'
+        "local" scaling, "rbf", "knn" or "precomputed"
+    n_neighbors : int, default=20
+        links kept per row; None: dense
+    **kwargs
+        to `local_affinity` or `rbf_affinity`
+
+    Returns
+    -------
+    result
+        `(n, n)` symmetric
+    """
     if kind == "precomputed":
         return X.tocsr() if sp.issparse(X) else np.asarray(X, float)
     if kind == "knn":
@@ -170,7 +289,12 @@ def affinity_matrix(
 
 # %% ../nbs/07_spectral.ipynb #bde82b22
 def degrees(W):
-    "Row sums of an affinity."
+    """Row sums of an affinity.
+
+    Parameters
+    ----------
+    W
+    """
     return np.asarray(W.sum(1), dtype=np.float64).ravel()
 
 # %% ../nbs/07_spectral.ipynb #c3cf6a6e
@@ -178,7 +302,19 @@ def ncut(
     W,  # `(n, n)` affinity
     labels: np.ndarray,  # `(n,)` cluster of each row
 ) -> float:
-    "Normalised cut, eq. (2); clusters without volume do not count."
+    """Normalised cut, eq. (2); clusters without volume do not count.
+
+    Parameters
+    ----------
+    W
+        `(n, n)` affinity
+    labels : np.ndarray
+        `(n,)` cluster of each row
+
+    Returns
+    -------
+    float
+    """
     _, z = np.unique(labels, return_inverse=True)
     A = sp.csr_matrix((np.ones(len(z)), (np.arange(len(z)), z)))
     vol = A.T @ degrees(W)
@@ -195,7 +331,22 @@ def normalised_operator(
     low_rank=(),  # list of `(c, G)`: adds c·GG', or `(c, G, R)`: adds c·GRG'; G is `(n, r)`
     deg: np.ndarray = None,  # `(n,)` degrees; None: those of `W`
 ) -> LinearOperator:  # `(n, n)`, symmetric
-    "Eq. (3) as products; nothing of size n × n is formed."
+    """Eq. (3) as products; nothing of size n × n is formed.
+
+    Parameters
+    ----------
+    W
+        `(n, n)` symmetric affinity, sparse or dense
+    low_rank : default=()
+        list of `(c, G)`: adds c·GG', or `(c, G, R)`: adds c·GRG'; G is `(n, r)`
+    deg : np.ndarray, default=None
+        `(n,)` degrees; None: those of `W`
+
+    Returns
+    -------
+    LinearOperator
+        `(n, n)`, symmetric
+    """
     n, deg = W.shape[0], degrees(W) if deg is None else np.asarray(deg, float)
     s = np.zeros(n)
     s[deg > 0] = deg[deg > 0] ** -0.5
@@ -223,7 +374,20 @@ def component_vectors(
 ) -> (
     sp.csc_matrix
 ):  # `(n, c)` unit columns, one per part with positive mass, heaviest first
-    "The eigenvectors for eigenvalue 1 of a graph, one per connected part."
+    """The eigenvectors for eigenvalue 1 of a graph, one per connected part.
+
+    Parameters
+    ----------
+    W
+        `(n, n)` graph whose connected parts count
+    mass : np.ndarray, default=None
+        `(n,)` the vector of a part is √mass; None: degrees of `W`
+
+    Returns
+    -------
+    sp.csc_matrix
+        `(n, c)` unit columns, one per part with positive mass, heaviest first
+    """
     mass = degrees(W) if mass is None else mass
     c, z = connected_components(W, directed=False)
     total = np.bincount(z, mass, c)
@@ -297,7 +461,26 @@ def leading(
     max_iter: int = None,
     random_state=0,
 ) -> tuple:  # `(k,)` values, `(n, k)` vectors
-    "The `k` leading eigenpairs; those of `U` are set aside as $S-2UU^\\top$."
+    r"""The `k` leading eigenpairs; those of `U` are set aside as $S-2UU^\top$.
+
+    Parameters
+    ----------
+    op
+        symmetric operator
+    U
+        `(n, c)` orthonormal eigenvectors known to come first, with eigenvalue 1
+    k : int
+        eigenpairs wanted
+    solver : str, default='auto'
+    tol : float, default=1e-08
+    max_iter : int, default=None
+    random_state : default=0
+
+    Returns
+    -------
+    tuple
+        `(k,)` values, `(n, k)` vectors
+    """
     w, V = np.ones(min(k, U.shape[1])), U[:, :k].toarray()
     if len(w) == k:
         return w, V
@@ -311,7 +494,17 @@ def leading(
 
 # %% ../nbs/07_spectral.ipynb #674e23a6
 class Embedding(NamedTuple):
-    "Leading eigenvectors of the normalised operator."
+    """Leading eigenvectors of the normalised operator.
+
+    Attributes
+    ----------
+    vectors : np.ndarray
+        `(n, k)` orthonormal columns, largest eigenvalue first
+    values : np.ndarray
+        `(k,)` eigenvalues
+    degrees : np.ndarray
+        `(n,)` degrees of the affinity
+    """
 
     vectors: np.ndarray  # `(n, k)` orthonormal columns, largest eigenvalue first
     values: np.ndarray  # `(k,)` eigenvalues
@@ -354,7 +547,27 @@ def spectral_embedding(
     max_iter: int = None,
     random_state=0,
 ) -> Embedding:
-    "The `k` leading eigenvectors of eq. (3)."
+    """The `k` leading eigenvectors of eq. (3).
+
+    Parameters
+    ----------
+    W
+        `(n, n)` symmetric affinity, sparse or dense
+    k : int
+        number of eigenvectors
+    low_rank : default=()
+        list of `(c, G)`, see `normalised_operator`
+    solver : str, default='auto'
+        "arpack", "lobpcg" or "dense"
+    tol : float, default=1e-08
+        relative accuracy of the eigenvalues
+    max_iter : int, default=None
+    random_state : default=0
+
+    Returns
+    -------
+    Embedding
+    """
     if sp.issparse(W):
         W = W.tocsr()
     else:
@@ -388,7 +601,18 @@ def spectral_embedding(
 def eigengap(
     values: np.ndarray,  # eigenvalues, largest first
 ) -> int:  # number of eigenvalues before the largest drop
-    "Guess of the number of clusters."
+    """Guess of the number of clusters.
+
+    Parameters
+    ----------
+    values : np.ndarray
+        eigenvalues, largest first
+
+    Returns
+    -------
+    int
+        number of eigenvalues before the largest drop
+    """
     v = np.asarray(values, float)
     return int(np.argmax(v[:-1] - v[1:])) + 1 if len(v) > 1 else len(v)
 
@@ -397,7 +621,20 @@ def limit_clusters(
     X: np.ndarray,  # `(n, d)` rows
     n_clusters: int,  # clusters wanted
 ) -> int:  # at most as many as there are different rows
-    "Equal rows cannot be told apart: no more clusters than different rows, with a warning."
+    """Equal rows cannot be told apart: no more clusters than different rows, with a warning.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` rows
+    n_clusters : int
+        clusters wanted
+
+    Returns
+    -------
+    int
+        at most as many as there are different rows
+    """
     distinct = len(np.unique(X, axis=0)) if len(X) else 0
     if distinct >= n_clusters:
         return n_clusters
@@ -411,7 +648,12 @@ def limit_clusters(
 
 
 def unit_rows(V):
-    "Rows scaled to length 1; zero rows stay zero."
+    """Rows scaled to length 1; zero rows stay zero.
+
+    Parameters
+    ----------
+    V
+    """
     return V / np.maximum(np.linalg.norm(V, axis=1, keepdims=True), 1e-12)
 
 
@@ -421,7 +663,23 @@ def round_kmeans(
     n_init: int = 10,
     random_state=0,  # to `KMeans`
 ) -> np.ndarray:  # `(n,)` labels
-    "Labels by k-means on unit rows (Ng, Jordan and Weiss)."
+    """Labels by k-means on unit rows (Ng, Jordan and Weiss).
+
+    Parameters
+    ----------
+    V : np.ndarray
+        `(n, k)` eigenvectors
+    n_clusters : int, default=None
+        None is k
+    n_init : int, default=10
+    random_state : default=0
+        to `KMeans`
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` labels
+    """
     K, U = n_clusters or V.shape[1], unit_rows(V)
     live = np.linalg.norm(V, axis=1) > 1e-12
     if live.sum() < K:
@@ -459,7 +717,22 @@ def round_rotation(
     max_iter: int = 100,
     random_state=0,
 ) -> np.ndarray:  # `(n,)` labels
-    "Labels by the nearest discrete rotation (Yu and Shi)."
+    """Labels by the nearest discrete rotation (Yu and Shi).
+
+    Parameters
+    ----------
+    V : np.ndarray
+        `(n, k)` eigenvectors
+    n_init : int, default=5
+        first rows tried; the best φ wins
+    max_iter : int, default=100
+    random_state : default=0
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` labels
+    """
     U, live = unit_rows(V), np.linalg.norm(V, axis=1) > 1e-12
     if not live.any():
         return np.zeros(len(V), dtype=np.int64)
@@ -480,7 +753,26 @@ def spectral_labels(
     random_state=0,
     **kwargs,  # to `spectral_embedding`
 ) -> np.ndarray:  # `(n,)` labels
-    "Embed and round."
+    """Embed and round.
+
+    Parameters
+    ----------
+    W
+        `(n, n)` symmetric affinity
+    n_clusters : int
+    low_rank : default=()
+        list of `(c, G)`, see `normalised_operator`
+    rounding : str, default='kmeans'
+        or "rotation"
+    random_state : default=0
+    **kwargs
+        to `spectral_embedding`
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` labels
+    """
     if rounding not in ("kmeans", "rotation"):
         raise ValueError(f"rounding={rounding!r}; use 'kmeans' or 'rotation'.")
     V = spectral_embedding(

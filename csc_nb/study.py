@@ -41,7 +41,17 @@ INSTRUCTIONS = {
 
 
 class Ask(NamedTuple):
-    "One question of the plan."
+    """One question of the plan.
+
+    Attributes
+    ----------
+    task : str
+        name of the item set
+    kind : str
+        "pair" or "triple"
+    rows : tuple
+        row numbers in that set
+    """
 
     task: str  # name of the item set
     kind: str  # "pair" or "triple"
@@ -56,7 +66,25 @@ def draw_plan(
     seed=0,
     participant="",
 ) -> list:  # of `Ask`
-    "The questions of one participant, in order."
+    """The questions of one participant, in order.
+
+    Parameters
+    ----------
+    sets : dict
+        name → `Items`
+    n_pairs : int, default=195
+    n_triples : int, default=130
+        questions of each kind for each set
+    order : str, default='blocks'
+        or "mixed"
+    seed : default=0
+    participant : default=''
+
+    Returns
+    -------
+    list
+        of `Ask`
+    """
     if order not in ("blocks", "mixed"):
         raise ValueError(
             f"order={order!r}: use 'blocks' (one task after the other) or 'mixed'."
@@ -79,12 +107,50 @@ def draw_plan(
 #| code-fold: true
 #| code-summary: "Study: instructions, practice, questions, questionnaire, all read off one log"
 def query_of(a):
-    "A question of the plan as `Pair` or `Triple`."
+    """A question of the plan as `Pair` or `Triple`.
+
+    Parameters
+    ----------
+    a
+    """
     return (Pair if a.kind == "pair" else Triple)(*a.rows)
 
 
 class Study:
-    "Instructions, practice, questions, questionnaire: one participant."
+    """Instructions, practice, questions, questionnaire: one participant.
+
+    Parameters
+    ----------
+    sets : dict
+        name → `Items`
+    truth : dict
+        name → label of each row; for the feedback in practice only
+    log
+        one for each participant
+    participant
+        a name or a number
+    n_pairs : default=195
+        questions about pairs for each set
+    n_triples : default=130
+        questions about triples for each set
+    order : default='blocks'
+        one task after the other, or "mixed"
+    n_practice : default=3
+        of each kind, on the first set
+    seed : default=0
+        of the plan
+    wait : default=0.0
+        seconds to wait for a log that another process holds
+
+    Attributes
+    ----------
+    plan : list
+        of `Ask`
+    practice : list
+        of `Ask`
+    journal : Journal
+        the one record
+    """
 
     plan: list  # of `Ask`
     practice: list  # of `Ask`
@@ -189,14 +255,30 @@ class Study:
         return self.done == 0 or self.plan[self.done - 1][:2] != self.ask[:2]
 
     def begin(self, turn) -> bool:
-        "The instructions were read."
+        """The instructions were read.
+
+        Parameters
+        ----------
+        turn
+
+        Returns
+        -------
+        bool
+        """
         if turn != self.turn or self.phase != "instructions":
             return False
         self.journal.append("note", kind="instructions")
         return True
 
     def answer(self, turn, value, seconds=None):
-        "Answer the present question; in practice returns the right answer as feedback."
+        """Answer the present question; in practice returns the right answer as feedback.
+
+        Parameters
+        ----------
+        turn
+        value
+        seconds : default=None
+        """
         if turn != self.turn or self.ask is None:
             return False
         a, q = self.ask, query_of(self.ask)
@@ -222,7 +304,17 @@ class Study:
         return True
 
     def fill_in(self, answers: dict, comment="") -> bool:
-        "The questionnaire, all questions at once."
+        """The questionnaire, all questions at once.
+
+        Parameters
+        ----------
+        answers : dict
+        comment : default=''
+
+        Returns
+        -------
+        bool
+        """
         if self.phase != "questionnaire":
             return False
         bad = [k for k in QUESTIONS if answers.get(k) not in CHOICES]
@@ -240,7 +332,18 @@ class Study:
 def read_study(
     logs,  # paths
 ) -> list:  # records: participant, task, kind, rows (ids), answer, seconds
-    "Every answer of every participant."
+    """Every answer of every participant.
+
+    Parameters
+    ----------
+    logs
+        paths
+
+    Returns
+    -------
+    list
+        records: participant, task, kind, rows (ids), answer, seconds
+    """
     out = []
     for log in logs:
         for e in standing_answers(read_journal(log)[0]):
@@ -266,7 +369,17 @@ def _mean_sd(groups):
 
 
 def time_table(logs) -> list:  # records, Table 3.6
-    "Seconds for an answer: all, and by what was answered."
+    """Seconds for an answer: all, and by what was answered.
+
+    Parameters
+    ----------
+    logs
+        records, Table 3.6
+
+    Returns
+    -------
+    list
+    """
     data, out = [r for r in read_study(logs) if r["seconds"] is not None], []
     people = sorted({r["participant"] for r in data})
     for task in sorted({r["task"] for r in data}):
@@ -308,7 +421,17 @@ def time_table(logs) -> list:  # records, Table 3.6
 
 # %% ../nbs/30b_study.ipynb #a2cfeb82
 def preference_table(logs) -> list:  # records, Table 3.7
-    "How many people chose what in the questionnaire."
+    """How many people chose what in the questionnaire.
+
+    Parameters
+    ----------
+    logs
+        records, Table 3.7
+
+    Returns
+    -------
+    list
+    """
     filled = [
         e["answers"]
         for log in logs
@@ -325,7 +448,15 @@ def preference_table(logs) -> list:  # records, Table 3.7
 
 
 class Confusion(NamedTuple):
-    "Truth against answers."
+    """Truth against answers.
+
+    Attributes
+    ----------
+    table : np.ndarray
+        mean counts over people: rows are the truth, columns the answer, “unsure” last
+    accuracy : float
+        share of right answers among those given
+    """
 
     table: (
         np.ndarray
@@ -339,7 +470,23 @@ def confusion(
     task,  # name of the set
     kind,  # "pair" or "triple"
 ) -> Confusion:
-    "Tables 3.8 and 3.9: the average confusion matrix of a set and a kind of question."
+    """Tables 3.8 and 3.9: the average confusion matrix of a set and a kind of question.
+
+    Parameters
+    ----------
+    logs
+        paths
+    truth
+        name of the set → {id: label}
+    task
+        name of the set
+    kind
+        "pair" or "triple"
+
+    Returns
+    -------
+    Confusion
+    """
     order = (*(PAIR_ORDER if kind == "pair" else TRIPLE_ORDER), "unsure")
     label, data = (
         truth[task],
@@ -366,7 +513,16 @@ def confusion(
 #| code-fold: true
 #| code-summary: "StudyView: the screens of a study"
 class StudyView:
-    "The screen of a study; holds no answers."
+    """The screen of a study; holds no answers.
+
+    Parameters
+    ----------
+    study
+    reference : default=None
+        {set: rows to show as examples}
+    pause : default=0.2
+        seconds in which a new screen takes no answer
+    """
 
     def __init__(
         self,
@@ -393,7 +549,15 @@ class StudyView:
             self.do(**known)
 
     def do(self, action, turn, seconds=None, form=None):
-        "What a click or a key does."
+        """What a click or a key does.
+
+        Parameters
+        ----------
+        action
+        turn
+        seconds : default=None
+        form : default=None
+        """
         s, word = self.study, ""
         self.widget.heard += 1
         if turn != s.turn:

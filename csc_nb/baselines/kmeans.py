@@ -44,7 +44,21 @@ from csc_nb.graph import (
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #1384c16b
 class Walk(NamedTuple):
-    "Points in the order of a walk, with their links."
+    """Points in the order of a walk, with their links.
+
+    Attributes
+    ----------
+    point : np.ndarray
+        the points, in this order
+    ptr : np.ndarray
+        where the links of each begin
+    nbr : np.ndarray
+        the point at the other end
+    w : np.ndarray
+        its signed weight: + must, − cannot
+    edge : np.ndarray
+        the number of the link
+    """
 
     point: np.ndarray  # the points, in this order
     ptr: np.ndarray  # where the links of each begin
@@ -54,7 +68,33 @@ class Walk(NamedTuple):
 
 
 class SignedLinks(NamedTuple):
-    "Links of every point in compressed rows."
+    """Links of every point in compressed rows.
+
+    Attributes
+    ----------
+    indptr : np.ndarray
+        `(n+1,)` where the links of point i begin
+    nbr : np.ndarray
+        the point at the other end
+    w : np.ndarray
+        its signed weight: + must, − cannot
+    edge : np.ndarray
+        the number of the link
+    a : np.ndarray
+        first end of every link
+    b : np.ndarray
+        second end
+    s : np.ndarray
+        signed weight of every link
+    mates : Walk
+        the points of must-link groups of two or more, one group after another
+    start : np.ndarray
+        where each group begins in `mates`
+    inside : np.ndarray
+        does the link at each place of `mates.nbr` stay in the group?
+    delta : np.ndarray
+        `(m, d)` difference of the two ends, where it is used often
+    """
 
     indptr: np.ndarray  # `(n+1,)` where the links of point i begin
     nbr: np.ndarray  # the point at the other end
@@ -90,7 +130,21 @@ def links_of(
     c,  # resolved `Constraints`
     w: float = 1.0,  # price of one link of weight 1
 ) -> SignedLinks:
-    "The answers as signed weighted links."
+    """The answers as signed weighted links.
+
+    Parameters
+    ----------
+    n : int
+        points
+    c
+        resolved `Constraints`
+    w : float, default=1.0
+        price of one link of weight 1
+
+    Returns
+    -------
+    SignedLinks
+    """
     L = make_links(n, c.a, c.b, c.value, c.weight)
     a, b, s = L.a, L.b, w * (L.f - L.s)
     rows = L.indptr, L.nbr.astype(np.int32), s[L.edge], L.edge.astype(np.int32)
@@ -108,7 +162,23 @@ def sort_answers(
     c,  # resolved `Constraints`: their values and weights
     n: int,  # rows
 ) -> Constraints:
-    "The answers by their rows, then by what they say; who said it is left out."
+    """The answers by their rows, then by what they say; who said it is left out.
+
+    Parameters
+    ----------
+    a : np.ndarray
+        `(m,)` first rows
+    b : np.ndarray
+        `(m,)` second rows
+    c
+        resolved `Constraints`: their values and weights
+    n : int
+        rows
+
+    Returns
+    -------
+    Constraints
+    """
     low, high = np.sort([a, b], axis=0)
     by = np.lexsort((c.weight, c.value, high, low))
     weight, value = c.weight[by], c.value[by]
@@ -123,7 +193,20 @@ def in_order(
 ) -> (
     tuple
 ):  # `order`: row numbers sorted by the columns; the answers about `X[order]`, sorted
-    "Rows and answers in an order that does not depend on how they came."
+    """Rows and answers in an order that does not depend on how they came.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` rows
+    c
+        resolved `Constraints`
+
+    Returns
+    -------
+    tuple
+        `order`: row numbers sorted by the columns; the answers about `X[order]`, sorted
+    """
     order = np.lexsort(X.T[::-1])
     place = np.empty(len(X), np.int64)
     place[order] = np.arange(len(X))
@@ -131,7 +214,15 @@ def in_order(
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #2337dd69
 def fill_centres(X, C, K, rng):
-    "Draw rows, far from the centres so far, until there are K."
+    """Draw rows, far from the centres so far, until there are K.
+
+    Parameters
+    ----------
+    X
+    C
+    K
+    rng
+    """
     while len(C) < K:
         D = euclidean_distances(X, C, squared=True).min(1) if len(C) else np.ones(len(X))
         D = D if D.sum() > 0 else np.ones(len(X))
@@ -145,7 +236,24 @@ def neighbourhood_start(
     K: int,  # centres wanted
     rng,  # numpy RandomState
 ) -> np.ndarray:  # `(K, d)` centres
-    "Means of must-link groups, completed by k-means++ (Basu et al. 2004)."
+    """Means of must-link groups, completed by k-means++ (Basu et al. 2004).
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` points
+    must : np.ndarray
+        `(m, 2)` must-links
+    K : int
+        centres wanted
+    rng
+        numpy RandomState
+
+    Returns
+    -------
+    np.ndarray
+        `(K, d)` centres
+    """
     group = ml_components(len(X), must)
     size = np.bincount(group)
     big = np.flatnonzero(size > 1)
@@ -170,12 +278,37 @@ def group_sums(
     z: np.ndarray,  # `(n,)` group of each row
     K: int,  # groups
 ) -> np.ndarray:  # `(K, d)`
-    "Sum of the rows of each group."
+    """Sum of the rows of each group.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    z : np.ndarray
+        `(n,)` group of each row
+    K : int
+        groups
+
+    Returns
+    -------
+    np.ndarray
+        `(K, d)`
+    """
     return _sums(np.ascontiguousarray(X), z, K)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #702e1c2c
 def start_centres(X, must, K, init, t, rng):
-    "Centres of restart `t`."
+    """Centres of restart `t`.
+
+    Parameters
+    ----------
+    X
+    must
+    K
+    init
+    t
+    rng
+    """
     if not isinstance(init, str):
         C = np.array(init, dtype=float)
         if C.shape != (K, X.shape[1]):
@@ -199,7 +332,12 @@ def start_centres(X, must, K, init, t, rng):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #90cc3b3a
 def mean_var(X):
-    "Mean variance of a column, the unit of several parameters; 1 when all rows are equal."
+    """Mean variance of a column, the unit of several parameters; 1 when all rows are equal.
+
+    Parameters
+    ----------
+    X
+    """
     v = float(X.var(0).mean())
     return v if v > 1e-24 * float((X**2).mean()) else 1.0  # rounding is no variance
 
@@ -213,7 +351,22 @@ def update_centres(
     z: np.ndarray,  # `(n,)` clusters
     C: np.ndarray,  # `(K, d)` centres so far
 ) -> np.ndarray:  # `(K, d)`
-    "Means of the clusters; an empty one goes to the worst-served point."
+    """Means of the clusters; an empty one goes to the worst-served point.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` points
+    z : np.ndarray
+        `(n,)` clusters
+    C : np.ndarray
+        `(K, d)` centres so far
+
+    Returns
+    -------
+    np.ndarray
+        `(K, d)`
+    """
     size = np.bincount(z, minlength=len(C))
     new = group_sums(X, z, len(C)) / np.maximum(size, 1)[:, None]
     for k in np.flatnonzero(size == 0):
@@ -222,7 +375,19 @@ def update_centres(
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #kmeans-run
 class KMeansRun(NamedTuple):
-    "What one run from one start gives."
+    """What one run from one start gives.
+
+    Attributes
+    ----------
+    z : np.ndarray
+        `(n,)` clusters
+    C : np.ndarray
+        `(K, d)` centres
+    history : list
+        objective after each iteration
+    extra : dict
+        what the method adds, one entry per cluster or shared
+    """
 
     z: np.ndarray  # `(n,)` clusters
     C: np.ndarray  # `(K, d)` centres
@@ -239,7 +404,23 @@ AT_LEAST_0 = Interval(Real, 0, None, closed="left")
 
 
 class LinkedKMeans(ConstrainedClusterer):
-    "Restarts, numbering, prediction; methods fill in `_prepare` and `_run`."
+    """Restarts, numbering, prediction; methods fill in `_prepare` and `_run`.
+
+    Attributes
+    ----------
+    labels_ : np.ndarray
+        `(n,)` cluster of each row
+    n_clusters_ : int
+        clusters found
+    cluster_centers_ : np.ndarray
+        `(K, d)` centres
+    objective_history_ : list
+        objective after each iteration of the best restart; falls
+    n_iter_ : int
+        iterations of the best restart
+    broken_answers_ : np.ndarray
+        `(m, 3)` rows a, b and the answer that the labels break
+    """
 
     labels_: np.ndarray  # `(n,)` cluster of each row
     n_clusters_: int  # clusters found
@@ -261,7 +442,15 @@ class LinkedKMeans(ConstrainedClusterer):
     init = "auto"
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None):
-        "Cluster the rows of `X`, heeding `constraints`."
+        """Cluster the rows of `X`, heeding `constraints`.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        """
         X, c = self._validate_fit(X, constraints, sample_id)
         return self._fit(X, c)
 
@@ -317,13 +506,24 @@ class LinkedKMeans(ConstrainedClusterer):
         return self
 
     def predict(self, X):
-        "The nearest centre of every row; links are not used."
+        """The nearest centre of every row; links are not used.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         return sq_dist(self._validate_X(X, reset=False), self.cluster_centers_).argmin(1)
 
 
 def warn_fewer_clusters(found, K):
-    "Say it when a method ends with fewer clusters than asked."
+    """Say it when a method ends with fewer clusters than asked.
+
+    Parameters
+    ----------
+    found
+    K
+    """
     warnings.warn(
         f"{found} clusters were found but n_clusters={K} were asked for: X has few "
         "different rows, or the answers join most of them. constraints.check() shows "
@@ -462,7 +662,17 @@ def _swaps(cost, indptr, nbr, z, order, cap):
 
 
 def settle(cost, indptr, nbr, z, order, sweeps=50):
-    "Block moves and swaps until nothing moves."
+    """Block moves and swaps until nothing moves.
+
+    Parameters
+    ----------
+    cost
+    indptr
+    nbr
+    z
+    order
+    sweeps : default=50
+    """
     for _ in range(sweeps):
         if _block_moves(cost, indptr, nbr, z, order):
             continue
@@ -472,7 +682,25 @@ def settle(cost, indptr, nbr, z, order, sweeps=50):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #f248ac84
 class LinkBlocks(NamedTuple):
-    "Must-link groups and the cannot-links between them."
+    """Must-link groups and the cannot-links between them.
+
+    Attributes
+    ----------
+    block : np.ndarray
+        `(n,)` group of each point
+    size : np.ndarray
+        `(B,)` points in it
+    mean : np.ndarray
+        `(B, d)` its mean
+    indptr : np.ndarray
+        cannot-links between groups, compressed rows
+    nbr : np.ndarray
+        the group at the other end
+    inside : float
+        (1) that no labeling can avoid: scatter within groups
+    rows : np.ndarray
+        `(n,)` what the user calls each point; None: 0, 1, …
+    """
 
     block: np.ndarray  # `(n,)` group of each point
     size: np.ndarray  # `(B,)` points in it
@@ -489,7 +717,23 @@ def make_blocks(
     cannot: np.ndarray,  # `(m', 2)` cannot-links
     rows: np.ndarray = None,  # `(n,)` what the user calls each point
 ) -> LinkBlocks:
-    "Contract must-links, eq. (2)."
+    """Contract must-links, eq. (2).
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    must : np.ndarray
+        `(m, 2)` must-links
+    cannot : np.ndarray
+        `(m', 2)` cannot-links
+    rows : np.ndarray, default=None
+        `(n,)` what the user calls each point
+
+    Returns
+    -------
+    LinkBlocks
+    """
     block = ml_components(len(X), must)
     size = np.bincount(block)
     mean = group_sums(X, block, len(size)) / size[:, None]
@@ -501,7 +745,16 @@ def make_blocks(
 #| code-fold: true
 #| code-summary: "Why no labeling keeps all cannot-links, in words"
 def explain_infeasible(bl, K, status, b, max_backtrack):
-    "Why no labeling keeps all cannot-links."
+    """Why no labeling keeps all cannot-links.
+
+    Parameters
+    ----------
+    bl
+    K
+    status
+    b
+    max_backtrack
+    """
     names = np.arange(len(bl.block)) if bl.rows is None else bl.rows
     degree = np.diff(bl.indptr)
     edges = np.column_stack([np.repeat(np.arange(len(bl.size)), degree), bl.nbr])
@@ -540,7 +793,27 @@ def cop_assign(
     on_conflict: str = "raise",  # or "relax"
     max_backtrack: int = 10_000,
 ) -> np.ndarray:  # `(B,)`
-    "Cheap clusters for all blocks: a fresh search or the present ones, improved."
+    """Cheap clusters for all blocks: a fresh search or the present ones, improved.
+
+    Parameters
+    ----------
+    bl : LinkBlocks
+        the blocks
+    C : np.ndarray
+        `(K, d)` centres
+    z : np.ndarray
+        `(B,)` present clusters of the blocks, or None
+    rng
+        numpy RandomState
+    on_conflict : str, default='raise'
+        or "relax"
+    max_backtrack : int, default=10000
+
+    Returns
+    -------
+    np.ndarray
+        `(B,)`
+    """
     cost = bl.size[:, None] * sq_dist(bl.mean, C)
     fresh, status, b = _colour_search(cost, bl.indptr, bl.nbr, max_backtrack)
     if status and on_conflict == "raise":
@@ -566,6 +839,27 @@ class COPKMeans(LinkedKMeans):
     Ours: the order, the look ahead and the backtracking of the search, which solves every
     solvable problem where the published rule gives up on half of them; improving moves.
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        K
+    init : default='auto'
+        "auto", "neighbourhoods", "k-means++" or `(K, d)` centres
+    n_init : default=10
+        restarts
+    max_iter : default=300
+        iterations of a restart
+    tol : default=1e-09
+        stop when the sum falls by less than this share; negative: never
+    on_conflict : default='raise'
+        or "relax": must-links win, few cannot-links are broken
+    max_backtrack : default=10000
+        steps back before the search gives up
+    random_state : default=None
+        seed
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import COPKMeans
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -605,7 +899,13 @@ class COPKMeans(LinkedKMeans):
 
     @classmethod
     def for_comparison(cls, n_clusters, random_state=None):
-        "For studies with wrong answers: relaxed, as nearly all such contradict."
+        """For studies with wrong answers: relaxed, as nearly all such contradict.
+
+        Parameters
+        ----------
+        n_clusters
+        random_state : default=None
+        """
         return cls(n_clusters, random_state=random_state, on_conflict="relax")
 
     def _check(self, c, K, n):
@@ -660,7 +960,13 @@ def _icm(cost, ptr, nbr, w, z, point, stale):
 
 
 def link_fines(links, z):
-    "The last two sums of (3)."
+    """The last two sums of (3).
+
+    Parameters
+    ----------
+    links
+    z
+    """
     same = z[links.a] == z[links.b]
     return float(np.abs(links.s)[same != (links.s > 0)].sum())
 
@@ -719,7 +1025,14 @@ def _group_moves(cost, ptr, nbr, w, inside, link, far, z, point, start, stale):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #settle-points
 def settle_points(sweep, group_sweep, z):
-    "Labels after moves of points and of groups until nothing moves."
+    """Labels after moves of points and of groups until nothing moves.
+
+    Parameters
+    ----------
+    sweep
+    group_sweep
+    z
+    """
     z, stale = z.copy(), np.full(len(z), 3, np.uint8)
     for _ in range(20):
         for _ in range(20):
@@ -731,7 +1044,15 @@ def settle_points(sweep, group_sweep, z):
 
 
 def pck_assign(cost, links, order, starts):
-    "Labels with the lowest (3) that moves of points and groups reach from `starts`."
+    """Labels with the lowest (3) that moves of points and groups reach from `starts`.
+
+    Parameters
+    ----------
+    cost
+    links
+    order
+    starts
+    """
     W, G, here, there = (
         walk(links, order),
         links.mates,
@@ -751,7 +1072,17 @@ def pck_assign(cost, links, order, starts):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #pck-warmup
 def pck_warmup(X, links, C, rng, rounds=100, patience=10):
-    "Rounds of one fresh sweep and new means, as in the paper; the best centres."
+    """Rounds of one fresh sweep and new means, as in the paper; the best centres.
+
+    Parameters
+    ----------
+    X
+    links
+    C
+    rng
+    rounds : default=100
+    patience : default=10
+    """
     best, kept, since = np.inf, C, 0
     for _ in range(rounds):
         z, W = np.full(len(X), -1), walk(links, rng.permutation(len(X)))
@@ -780,6 +1111,32 @@ class PCKMeans(LinkedKMeans):
 
     Ours: moves of whole groups, fresh orders, a price in units of the data.
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        K
+    w : default='auto'
+        price of breaking a link of weight 1; "auto": mean variance of a column
+    init : default='auto'
+        "auto", "neighbourhoods", "k-means++" or `(K, d)` centres
+    n_init : default=10
+        restarts
+    patience : default=3
+        iterations without gain before a run stops; each tries a new order
+    max_iter : default=300
+        iterations of a restart
+    tol : default=1e-09
+        a gain below this share is none; negative: every one counts
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    w_ : float
+        price of breaking a link of weight 1
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import PCKMeans
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -841,7 +1198,13 @@ class PCKMeans(LinkedKMeans):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #932d3a17
 def link_price(X, w):
-    "A number as it is; 'auto': a column's mean variance, w = 1 on standardised data."
+    """A number as it is; 'auto': a column's mean variance, w = 1 on standardised data.
+
+    Parameters
+    ----------
+    X
+    w
+    """
     return float(X.var(0).mean()) if isinstance(w, str) else float(w)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #97e90303
@@ -890,7 +1253,20 @@ def farthest_pair(
     Y: np.ndarray,  # `(n, d)` points
     budget: int = None,  # most comparisons, default 20 per point and at least 100 000
 ) -> tuple:  # i, j, squared distance, comparisons made
-    "The diameter of a set of points, by pruned search."
+    """The diameter of a set of points, by pruned search.
+
+    Parameters
+    ----------
+    Y : np.ndarray
+        `(n, d)` points
+    budget : int, default=None
+        most comparisons, default 20 per point and at least 100 000
+
+    Returns
+    -------
+    tuple
+        i, j, squared distance, comparisons made
+    """
     Y, R = np.ascontiguousarray(Y), Y - Y.mean(0)
     r = np.sqrt(np.einsum("ij,ij->i", R, R))
     found = _hop(Y, r.argmax())
@@ -907,7 +1283,23 @@ def farthest_pair(
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #665096dd
 class Metric(NamedTuple):
-    "One metric per cluster and what follows from it."
+    """One metric per cluster and what follows from it.
+
+    Attributes
+    ----------
+    L : np.ndarray
+        `(K, d, d)` factors, A = L Lᵀ
+    logdet : np.ndarray
+        `(K,)` log det A
+    trace : np.ndarray
+        `(K,)` tr A
+    link : np.ndarray
+        `(m, K)` squared length of every link under every metric
+    far : np.ndarray
+        `(K,)` squared diameter of the data
+    pair : np.ndarray
+        `(K, 2)` the farthest pair
+    """
 
     L: np.ndarray  # `(K, d, d)` factors, A = L Lᵀ
     logdet: np.ndarray  # `(K,)` log det A
@@ -931,7 +1323,23 @@ def make_metric(
     V: np.ndarray,  # `(K, d, d)` inverse metrics A⁻¹
     shared: bool = False,  # all the same?
 ) -> Metric:
-    "Factors, link lengths and diameters of the metrics A = V⁻¹."
+    """Factors, link lengths and diameters of the metrics A = V⁻¹.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)` points
+    links : SignedLinks
+        the answers
+    V : np.ndarray
+        `(K, d, d)` inverse metrics A⁻¹
+    shared : bool, default=False
+        all the same?
+
+    Returns
+    -------
+    Metric
+    """
     delta, K, parts = gaps(X, links), len(V), []
     for k in range(1 if shared else K):
         A = np.linalg.inv(V[k])
@@ -947,7 +1355,21 @@ def make_metric(
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #dff00add
 class MPCKProblem(NamedTuple):
-    "What does not change during a run."
+    """What does not change during a run.
+
+    Attributes
+    ----------
+    X : np.ndarray
+        `(n, d)` points
+    links : SignedLinks
+        the answers
+    rho : float
+        ρ of eq. (5)
+    diagonal : bool
+        only weights of columns?
+    shared : bool
+        one metric for all clusters?
+    """
 
     X: np.ndarray  # `(n, d)` points
     links: SignedLinks  # the answers
@@ -957,7 +1379,19 @@ class MPCKProblem(NamedTuple):
 
 
 def mpck_objective(P: MPCKProblem, z, C, M) -> float:
-    "Eq. (5)."
+    """Eq. (5).
+
+    Parameters
+    ----------
+    P : MPCKProblem
+    z
+    C
+    M
+
+    Returns
+    -------
+    float
+    """
     X, links = P.X, P.links
     J = -M.logdet[z].sum() + P.rho * M.trace.sum()
     for k in range(len(C)):
@@ -969,7 +1403,19 @@ def mpck_objective(P: MPCKProblem, z, C, M) -> float:
 
 
 def mpck_scatter(P: MPCKProblem, z, C, M) -> tuple:
-    "The matrices S of eq. (6) and the counts n."
+    """The matrices S of eq. (6) and the counts n.
+
+    Parameters
+    ----------
+    P : MPCKProblem
+    z
+    C
+    M
+
+    Returns
+    -------
+    tuple
+    """
     X, links, d = P.X, P.links, P.X.shape[1]
     K, n = len(C), np.bincount(z, minlength=len(C)).astype(float)
     za, zb, w = z[links.a], z[links.b], np.abs(links.s)
@@ -989,7 +1435,21 @@ def mpck_scatter(P: MPCKProblem, z, C, M) -> tuple:
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #4d2974aa
 class MPCKState(NamedTuple):
-    "Where a run stands."
+    """Where a run stands.
+
+    Attributes
+    ----------
+    z : np.ndarray
+        `(n,)` labels; None before the first assignment
+    C : np.ndarray
+        `(K, d)` centres
+    V : np.ndarray
+        `(K, d, d)` inverse metrics A⁻¹
+    M : Metric
+        what follows from them
+    J : float
+        eq. (5)
+    """
 
     z: np.ndarray  # `(n,)` labels; None before the first assignment
     C: np.ndarray  # `(K, d)` centres
@@ -999,7 +1459,19 @@ class MPCKState(NamedTuple):
 
 
 def metric_target(s: MPCKState, P: MPCKProblem) -> np.ndarray:  # `(K, d, d)`
-    "The inverse metrics S/n of eq. (6), eigenvalues of S raised to ρ; an empty one stays."
+    """The inverse metrics S/n of eq. (6), eigenvalues of S raised to ρ; an empty one stays.
+
+    Parameters
+    ----------
+    s : MPCKState
+        `(K, d, d)`
+    P : MPCKProblem
+        `(K, d, d)`
+
+    Returns
+    -------
+    np.ndarray
+    """
     S, n = mpck_scatter(P, s.z, s.C, s.M)
     val, vec = np.linalg.eigh(S)
     new = (vec * np.maximum(val, P.rho)[:, None, :]) @ np.swapaxes(vec, 1, 2)
@@ -1008,13 +1480,34 @@ def metric_target(s: MPCKState, P: MPCKProblem) -> np.ndarray:  # `(K, d, d)`
 
 
 def with_metric(s: MPCKState, P: MPCKProblem, V) -> MPCKState:
-    "The same labels and centres under other metrics."
+    """The same labels and centres under other metrics.
+
+    Parameters
+    ----------
+    s : MPCKState
+    P : MPCKProblem
+    V
+
+    Returns
+    -------
+    MPCKState
+    """
     M = make_metric(P.X, P.links, V, P.shared)
     return MPCKState(s.z, s.C, V, M, mpck_objective(P, s.z, s.C, M))
 
 
 def metric_step(s: MPCKState, P: MPCKProblem) -> MPCKState:
-    "One metric update with a step that lowers (5)."
+    """One metric update with a step that lowers (5).
+
+    Parameters
+    ----------
+    s : MPCKState
+    P : MPCKProblem
+
+    Returns
+    -------
+    MPCKState
+    """
     s, new = s._replace(J=mpck_objective(P, s.z, s.C, s.M)), metric_target(s, P)
     for eta in (1.0, 0.5, 0.25, 0.125, 0.0625):
         tried = with_metric(s, P, (1 - eta) * s.V + eta * new)
@@ -1053,7 +1546,19 @@ def _mpck_icm(cost, ptr, nbr, w, link, far, z, point, stale):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-assign
 def mpck_assign(s: MPCKState, P: MPCKProblem, order, greedy=False) -> np.ndarray:
-    "Labels by moves of points and groups, afresh and from `s.z`; the lower (5) wins."
+    """Labels by moves of points and groups, afresh and from `s.z`; the lower (5) wins.
+
+    Parameters
+    ----------
+    s : MPCKState
+    P : MPCKProblem
+    order
+    greedy : default=False
+
+    Returns
+    -------
+    np.ndarray
+    """
     n, links, M = len(P.X), P.links, s.M
     far = [row_norms((P.X - c) @ L) - v for c, L, v in zip(s.C, M.L, M.logdet)]
     cost = np.array(far).T.copy()
@@ -1077,13 +1582,35 @@ def mpck_assign(s: MPCKState, P: MPCKProblem, order, greedy=False) -> np.ndarray
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-warmup
 def mpck_init(P: MPCKProblem, C) -> MPCKState:
-    "Euclidean metrics, no labels yet."
+    """Euclidean metrics, no labels yet.
+
+    Parameters
+    ----------
+    P : MPCKProblem
+    C
+
+    Returns
+    -------
+    MPCKState
+    """
     V = np.array([mean_var(P.X) * np.eye(P.X.shape[1])] * len(C))
     return MPCKState(None, C, V, make_metric(P.X, P.links, V, True))
 
 
 def mpck_round(s: MPCKState, P: MPCKProblem, rng, greedy=False) -> MPCKState:
-    "A round of the warm-up: fresh labels, means, full metric steps; (5) may rise."
+    """A round of the warm-up: fresh labels, means, full metric steps; (5) may rise.
+
+    Parameters
+    ----------
+    s : MPCKState
+    P : MPCKProblem
+    rng
+    greedy : default=False
+
+    Returns
+    -------
+    MPCKState
+    """
     s = s._replace(z=None)
     z = mpck_assign(s, P, rng.permutation(len(P.X)), greedy)
     s = s._replace(z=z, C=update_centres(P.X, z, s.C))
@@ -1091,7 +1618,17 @@ def mpck_round(s: MPCKState, P: MPCKProblem, rng, greedy=False) -> MPCKState:
 
 
 def mpck_warmup(s: MPCKState, P: MPCKProblem, rounds, rng, greedy=False, patience=10):
-    "Rounds until `patience` of them bring nothing lower; the best state met."
+    """Rounds until `patience` of them bring nothing lower; the best state met.
+
+    Parameters
+    ----------
+    s : MPCKState
+    P : MPCKProblem
+    rounds
+    rng
+    greedy : default=False
+    patience : default=10
+    """
     best, since = s, 0
     for _ in range(rounds):
         s, since = mpck_round(s, P, rng, greedy), since + 1
@@ -1103,13 +1640,38 @@ def mpck_warmup(s: MPCKState, P: MPCKProblem, rounds, rng, greedy=False, patienc
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-descend
 def mpck_step(s: MPCKState, P: MPCKProblem, rng) -> MPCKState:
-    "Labels, means and a damped metric step, none of which raises (5)."
+    """Labels, means and a damped metric step, none of which raises (5).
+
+    Parameters
+    ----------
+    s : MPCKState
+    P : MPCKProblem
+    rng
+
+    Returns
+    -------
+    MPCKState
+    """
     z = mpck_assign(s, P, rng.permutation(len(P.X)))
     return metric_step(s._replace(z=z, C=update_centres(P.X, z, s.C)), P)
 
 
 def mpck_descend(s: MPCKState, P: MPCKProblem, rng, max_iter, patience, tol) -> KMeansRun:
-    "Steps until `patience` of them gain nothing."
+    """Steps until `patience` of them gain nothing.
+
+    Parameters
+    ----------
+    s : MPCKState
+    P : MPCKProblem
+    rng
+    max_iter
+    patience
+    tol
+
+    Returns
+    -------
+    KMeansRun
+    """
     history, still = [], 0
     while len(history) < max_iter and still < patience:
         s = mpck_step(s, P, rng)
@@ -1127,6 +1689,42 @@ class MPCKMeans(LinkedKMeans):
     Ours: ρ, without which (5) has no minimum; damped metric steps, so that (5) never rises
     after the warm-up; the best state of the warm-up is kept.
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        K
+    metric : default='full'
+        or "diagonal"
+    shared : default=False
+        one metric for all clusters?
+    w : default=1.0
+        price of breaking a link of weight 1
+    reg : default=1.0
+        ρ > 0 in units of a column's mean variance; at 0 (5) has no minimum
+    init : default='auto'
+        "auto", "neighbourhoods", "k-means++" or `(K, d)` centres
+    n_init : default=10
+        restarts; each takes the points in an order of its own
+    warmup : default=100
+        most rounds with full metric steps; 10 without a lower value end them
+    greedy : default=False
+        warm up by one sweep a round, as in the paper?
+    patience : default=3
+        iterations without gain before a run stops; each tries a new order
+    max_iter : default=100
+        iterations of a restart
+    tol : default=1e-06
+        a gain below this share is none; negative: every one counts
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    metrics_ : np.ndarray
+        `(K, d, d)` metric of each cluster
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import MPCKMeans
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -1194,7 +1792,12 @@ class MPCKMeans(LinkedKMeans):
         return mpck_descend(s, P, rng, self.max_iter, self.patience, self.tol)
 
     def predict(self, X):
-        "The cheapest cluster of every row under the learned metrics."
+        """The cheapest cluster of every row under the learned metrics.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
         price = []
@@ -1246,21 +1849,41 @@ def _cvqe_icm(cost, indptr, nbr, w, G, H, z, order, stale):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #c235939b
 def centre_gaps(C):
-    "Squared distances of the centres, and of each to the next one."
+    """Squared distances of the centres, and of each to the next one.
+
+    Parameters
+    ----------
+    C
+    """
     G = sq_dist(C, C)
     H = (G + np.diag(np.full(len(C), np.inf))).min(1) if len(C) > 1 else np.zeros(1)
     return G, H
 
 
 def cvqe_objective(X, z, C, links):
-    "Eq. (7)."
+    """Eq. (7).
+
+    Parameters
+    ----------
+    X
+    z
+    C
+    links
+    """
     (G, H), za, zb, w = centre_gaps(C), z[links.a], z[links.b], np.abs(links.s)
     fines = np.where(links.s > 0, G[za, zb], (za == zb) * H[za])
     return 0.5 * ((X - C[z]) ** 2).sum() + 0.5 * (w * fines).sum()
 
 
 def cvqe_ties(z, C, links):
-    "The matrix W of eq. (8)."
+    """The matrix W of eq. (8).
+
+    Parameters
+    ----------
+    z
+    C
+    links
+    """
     K, za, zb, w = len(C), z[links.a], z[links.b], np.abs(links.s)
     h = (sq_dist(C, C) + np.diag(np.full(K, np.inf))).argmin(1)
     other = np.where(links.s > 0, zb, np.where(za == zb, h[za], za))
@@ -1269,7 +1892,15 @@ def cvqe_ties(z, C, links):
 
 
 def cvqe_centres(X, z, C, links):
-    "All centres at once, eq. (8)."
+    """All centres at once, eq. (8).
+
+    Parameters
+    ----------
+    X
+    z
+    C
+    links
+    """
     n, W = np.bincount(z, minlength=len(C)).astype(float), cvqe_ties(z, C, links)
     S, free = group_sums(X, z, len(C)), update_centres(X, z, C)
     lone = n + W.sum(1) == 0
@@ -1337,6 +1968,8 @@ class CVQE(_RuleKMeans):
 
     Ours: all centres at once, eq. (8); the paper's one-sided update can raise (7).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import CVQE
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -1449,7 +2082,15 @@ def _lcvqe_broken(D, z, links):
 
 
 def lcvqe_objective(X, z, C, links):
-    "Eq. (9)."
+    """Eq. (9).
+
+    Parameters
+    ----------
+    X
+    z
+    C
+    links
+    """
     D, w = sq_dist(X, C), np.abs(links.s)
     must, cannot, f, r = _lcvqe_broken(D, z, links)
     a, b = links.a[must], links.b[must]
@@ -1461,7 +2102,15 @@ def lcvqe_objective(X, z, C, links):
 
 
 def lcvqe_centres(X, z, C, links):
-    "Weighted means: members, half of each missing partner, far ends sent here."
+    """Weighted means: members, half of each missing partner, far ends sent here.
+
+    Parameters
+    ----------
+    X
+    z
+    C
+    links
+    """
     must, cannot, f, r = _lcvqe_broken(sq_dist(X, C), z, links)
     a, b, w, K = links.a[must], links.b[must], np.abs(links.s), len(C)
     rows, to = np.r_[np.arange(len(X)), b, a, f], np.r_[z, z[a], z[b], r]
@@ -1474,6 +2123,8 @@ def lcvqe_centres(X, z, C, links):
 class LCVQE(_RuleKMeans):
     """k-means in which a broken link pulls centres, eq. (9) (Pelleg and Baras 2007).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import LCVQE
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -1512,7 +2163,24 @@ def seeds_from_links(
     K: int,  # clusters
     rng,  # numpy RandomState
 ) -> np.ndarray:  # `(n,)` cluster of the seeds, −1 elsewhere
-    "Up to K groups, large and far apart ones likelier, as labelled seeds."
+    """Up to K groups, large and far apart ones likelier, as labelled seeds.
+
+    Parameters
+    ----------
+    X : np.ndarray
+        `(n, d)`
+    group : np.ndarray
+        `(n,)` group of each row, −1 for none
+    K : int
+        clusters
+    rng
+        numpy RandomState
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` cluster of the seeds, −1 elsewhere
+    """
     size = np.bincount(group[group >= 0], minlength=group.max() + 1)
     big = np.flatnonzero(size > 0)
     if len(big) > K:
@@ -1530,7 +2198,22 @@ def seed_groups(
     must: np.ndarray,  # `(m, 2)` must-links
     cannot: np.ndarray,  # `(m', 2)` cannot-links
 ) -> np.ndarray:  # `(n,)` group of each row, −1 for rows that are no seeds
-    "Must-link groups of two rows or more, without those that hold a cannot-link."
+    """Must-link groups of two rows or more, without those that hold a cannot-link.
+
+    Parameters
+    ----------
+    n : int
+        rows
+    must : np.ndarray
+        `(m, 2)` must-links
+    cannot : np.ndarray
+        `(m', 2)` cannot-links
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` group of each row, −1 for rows that are no seeds
+    """
     group = ml_components(n, must)
     large = np.bincount(group) > 1
     inside = cannot[group[cannot[:, 0]] == group[cannot[:, 1]]]
@@ -1548,13 +2231,28 @@ def seed_groups(
 
 
 def seeded_start(X, s, K, rng):
-    "Means of the seeds of each cluster, then rows drawn far away."
+    """Means of the seeds of each cluster, then rows drawn far away.
+
+    Parameters
+    ----------
+    X
+    s
+    K
+    rng
+    """
     means = [X[s == k].mean(0) for k in np.unique(s[s >= 0])]
     return fill_centres(X, np.array(means).reshape(-1, X.shape[1]), K, rng)
 
 
 def check_seeds(seeds, n, K):
-    "Seeds as cluster numbers 0…K−1, −1 for none."
+    """Seeds as cluster numbers 0…K−1, −1 for none.
+
+    Parameters
+    ----------
+    seeds
+    n
+    K
+    """
     s = np.asarray(seeds)
     if s.shape != (n,):
         raise ValueError(
@@ -1580,6 +2278,21 @@ class SeededKMeans(LinkedKMeans):
 
     Ours: groups that contain a cannot-link are no seeds.
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        K
+    n_init : default=10
+        restarts; they differ in the groups drawn and in centres without seeds
+    max_iter : default=300
+        iterations of a restart
+    tol : default=1e-09
+        stop when the sum falls by less than this share; negative: never
+    random_state : default=None
+        seed
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import SeededKMeans
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -1612,7 +2325,16 @@ class SeededKMeans(LinkedKMeans):
         self.random_state = random_state
 
     def fit(self, X, y=None, *, constraints=None, sample_id=None, seeds=None):
-        "Cluster; `seeds` has a label per row, −1 for none."
+        """Cluster; `seeds` has a label per row, −1 for none.
+
+        Parameters
+        ----------
+        X
+        y : default=None
+        constraints : default=None
+        sample_id : default=None
+        seeds : default=None
+        """
         X, c = self._validate_fit(X, constraints, sample_id)
         K = self._check_n_clusters(len(X))
         return self._fit(
@@ -1644,6 +2366,8 @@ class SeededKMeans(LinkedKMeans):
 class ConstrainedKMeans(SeededKMeans):
     """Seeded k-means in which seeds keep their cluster (Basu et al. 2002).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import ConstrainedKMeans
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -1705,7 +2429,21 @@ def _mean_field(ell, indptr, nbr, w, q, blocks, sweeps):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #3c032fd4
 class EMPieces(NamedTuple):
-    "Chunklets, and the pieces into which cannot-links join them."
+    """Chunklets, and the pieces into which cannot-links join them.
+
+    Attributes
+    ----------
+    bl : LinkBlocks
+        chunklets
+    w : np.ndarray
+        β of every place in `bl.nbr`
+    exact : list
+        `(blocks, a, b, w)` of every piece small enough to sum over
+    loose : np.ndarray
+        blocks in larger pieces
+    free : np.ndarray
+        blocks without cannot-links
+    """
 
     bl: LinkBlocks  # chunklets
     w: np.ndarray  # β of every place in `bl.nbr`
@@ -1715,7 +2453,17 @@ class EMPieces(NamedTuple):
 
 
 def em_pieces(X, must, cannot, beta, K, limit):
-    "Split the chunklets into free ones, small pieces and large pieces."
+    """Split the chunklets into free ones, small pieces and large pieces.
+
+    Parameters
+    ----------
+    X
+    must
+    cannot
+    beta
+    K
+    limit
+    """
     bl = make_blocks(X, must, cannot)
     edges, count = component_cannot(bl.block, cannot)
     B, w = len(bl.size), beta * count.astype(float)
@@ -1745,7 +2493,14 @@ def em_pieces(X, must, cannot, beta, K, limit):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #031d1e6d
 def em_expect(ell, P, q):
-    "E step: responsibilities of the chunklets (updated in place) and the bound."
+    """E step: responsibilities of the chunklets (updated in place) and the bound.
+
+    Parameters
+    ----------
+    ell
+    P
+    q
+    """
     top = ell[P.free].max(1, keepdims=True)
     e = np.exp(ell[P.free] - top)
     tot = e.sum(1, keepdims=True)
@@ -1767,7 +2522,16 @@ def em_expect(ell, P, q):
 
 
 def em_maximise(X, r, q, rho, kind):
-    "M step: shares, means and covariances; ρI is added to every scatter matrix."
+    """M step: shares, means and covariances; ρI is added to every scatter matrix.
+
+    Parameters
+    ----------
+    X
+    r
+    q
+    rho
+    kind
+    """
     N, d = r.sum(0) + 1e-9, X.shape[1]
     mu = r.T @ X / N[:, None]
     S = np.array(
@@ -1781,7 +2545,14 @@ def em_maximise(X, r, q, rho, kind):
 
 
 def log_normal(X, mu, cov):
-    "`(n, K)` log densities."
+    """`(n, K)` log densities.
+
+    Parameters
+    ----------
+    X
+    mu
+    cov
+    """
     out = np.empty((len(X), len(mu)))
     for k in range(len(mu)):
         Lk = np.linalg.cholesky(cov[k])
@@ -1795,7 +2566,21 @@ def log_normal(X, mu, cov):
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #em-run
 class EMState(NamedTuple):
-    "Responsibilities and the mixture that follows from them."
+    """Responsibilities and the mixture that follows from them.
+
+    Attributes
+    ----------
+    q : np.ndarray
+        `(B, K)` responsibilities of the chunklets
+    alpha : np.ndarray
+        `(K,)` shares
+    mu : np.ndarray
+        `(K, d)` means
+    cov : np.ndarray
+        `(K, d, d)` covariances
+    cost : float
+        the negative bound plus the prior
+    """
 
     q: np.ndarray  # `(B, K)` responsibilities of the chunklets
     alpha: np.ndarray = None  # `(K,)` shares
@@ -1805,7 +2590,17 @@ class EMState(NamedTuple):
 
 
 def em_init(P: EMPieces, C) -> EMState:
-    "Nearly all of each chunklet to a near centre that breaks few cannot-links."
+    """Nearly all of each chunklet to a near centre that breaks few cannot-links.
+
+    Parameters
+    ----------
+    P : EMPieces
+    C
+
+    Returns
+    -------
+    EMState
+    """
     bl, K = P.bl, len(C)
     cost = bl.size[:, None] * sq_dist(bl.mean, C)
     order = np.argsort(-np.diff(bl.indptr), kind="stable")
@@ -1816,7 +2611,20 @@ def em_init(P: EMPieces, C) -> EMState:
 
 
 def em_step(s: EMState, X, P: EMPieces, rho, kind) -> EMState:
-    "M step, then E step; the cost never rises."
+    """M step, then E step; the cost never rises.
+
+    Parameters
+    ----------
+    s : EMState
+    X
+    P : EMPieces
+    rho
+    kind
+
+    Returns
+    -------
+    EMState
+    """
     q, block = s.q.copy(), P.bl.block
     alpha, mu, cov = em_maximise(X, q[block], q, rho, kind)
     ell = group_sums(log_normal(X, mu, cov), block, len(q)) + np.log(alpha)
@@ -1826,7 +2634,22 @@ def em_step(s: EMState, X, P: EMPieces, rho, kind) -> EMState:
 
 
 def em_run(X, P: EMPieces, C, rho, kind, max_iter, tol) -> KMeansRun:
-    "Constrained EM from centres."
+    """Constrained EM from centres.
+
+    Parameters
+    ----------
+    X
+    P : EMPieces
+    C
+    rho
+    kind
+    max_iter
+    tol
+
+    Returns
+    -------
+    KMeansRun
+    """
     s, history = em_init(P, C), []
     for _ in range(max_iter):
         s = em_step(s, X, P, rho, kind)
@@ -1845,6 +2668,40 @@ class ConstrainedEM(LinkedKMeans):
     Ours: the joint likelihood, which makes the shares a closed form; mean field on pieces
     that are too large to sum over.
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        K, number of components
+    covariance_type : default='full'
+        "full", "diag" or "tied"
+    eps : default=0.001
+        weight of a labeling that breaks a cannot-link, between 0 and 1
+    reg : default=1.0
+        ρ > 0 in a column's mean variance; at 0 a lone point has no covariance
+    on_conflict : default='raise'
+        or "relax": must-links win over cannot-links against them
+    exact_limit : default=1000
+        sum exactly over pieces with at most this many labelings
+    init : default='auto'
+        "auto", "neighbourhoods", "k-means++" or `(K, d)` centres
+    n_init : default=5
+        restarts
+    max_iter : default=200
+        iterations of a restart
+    tol : default=1e-06
+        stop when the cost falls by less than this share; negative: never
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    weights_ : np.ndarray
+        `(K,)` share of each component
+    covariances_ : np.ndarray
+        `(K, d, d)` covariance of each component
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import ConstrainedEM
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -1895,7 +2752,13 @@ class ConstrainedEM(LinkedKMeans):
 
     @classmethod
     def for_comparison(cls, n_clusters, random_state=None):
-        "For studies with wrong answers: relaxed."
+        """For studies with wrong answers: relaxed.
+
+        Parameters
+        ----------
+        n_clusters
+        random_state : default=None
+        """
         return cls(n_clusters, random_state=random_state, on_conflict="relax")
 
     def _check(self, c, K, n):
@@ -1911,7 +2774,12 @@ class ConstrainedEM(LinkedKMeans):
         return em_run(X, P, C, rho, self.covariance_type, self.max_iter, self.tol)
 
     def predict_proba(self, X):
-        "Chance of each component for every row; links are not used."
+        """Chance of each component for every row; links are not used.
+
+        Parameters
+        ----------
+        X
+        """
         check_is_fitted(self)
         X = self._validate_X(X, reset=False)
         v = log_normal(X, self.cluster_centers_, self.covariances_) + np.log(self.weights_)
@@ -1919,5 +2787,10 @@ class ConstrainedEM(LinkedKMeans):
         return p / p.sum(1, keepdims=True)
 
     def predict(self, X):
-        "The likeliest component of every row; links are not used."
+        """The likeliest component of every row; links are not used.
+
+        Parameters
+        ----------
+        X
+        """
         return self.predict_proba(X).argmax(1)

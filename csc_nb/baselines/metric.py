@@ -787,9 +787,9 @@ class MetricKMeans(ConstrainedClusterer):
     n_clusters : default=8
         K
     learner : default=None
-        a metric learner such as ITML(); None: the one this class is named after
+        a metric learner such as ITML(); None: that of the class's name
     tune : default=True
-        choose the learner's main parameter by cross-validation on the answers?
+        choose the learner's main parameter on held-out answers?
     folds : default=3
         parts of the answers for that
     n_init : default=50
@@ -934,6 +934,8 @@ class MetricKMeans(ConstrainedClusterer):
 class ITMLKMeans(MetricKMeans):
     """k-means under the metric of `ITML`.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import ITMLKMeans
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -949,6 +951,8 @@ class ITMLKMeans(MetricKMeans):
 class RCAKMeans(MetricKMeans):
     """k-means under the metric of `RCA`.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import RCAKMeans
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -967,6 +971,8 @@ class RCAKMeans(MetricKMeans):
 class MMCKMeans(MetricKMeans):
     """k-means under the metric of `MMC`: the diagonal one, as in the thesis.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import MMCKMeans
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -985,6 +991,8 @@ class MMCKMeans(MetricKMeans):
 class LSMLKMeans(MetricKMeans):
     """k-means under the metric of `LSML`: pairs, triplets or both.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import LSMLKMeans
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])

@@ -43,7 +43,22 @@ def link_matrices(
     n: int,  # rows
     scaled: bool = False,  # divide the weights of the answers by their mean?
 ) -> tuple:  # `must`, `cannot`: symmetric, sparse, `(n, n)`, non-negative
-    "Must- and cannot-links as weighted graphs; repeated answers add, opposite cancel."
+    """Must- and cannot-links as weighted graphs; repeated answers add, opposite cancel.
+
+    Parameters
+    ----------
+    c
+        resolved `Constraints`, or None
+    n : int
+        rows
+    scaled : bool, default=False
+        divide the weights of the answers by their mean?
+
+    Returns
+    -------
+    tuple
+        `must`, `cannot`: symmetric, sparse, `(n, n)`, non-negative
+    """
     if c is None or c.n_constraints == 0:
         return sp.csr_matrix((n, n)), sp.csr_matrix((n, n))
     weight = c.weight
@@ -144,6 +159,8 @@ class PlainSpectral(_SpectralMethod):
 
     It takes constraints, for comparisons, and ignores them.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import PlainSpectral
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -165,7 +182,21 @@ def rewrite_links(
     must,
     cannot,  # sparse link matrices
 ):  # affinity with 1 on must-links and 0 on cannot-links
-    "Write the links into the affinity, SpLearn's first step."
+    """Write the links into the affinity, SpLearn's first step.
+
+    Parameters
+    ----------
+    W
+        `(n, n)` affinity
+    must
+    cannot
+        sparse link matrices
+
+    Returns
+    -------
+    result
+        affinity with 1 on must-links and 0 on cannot-links
+    """
     one, zero = (must > 0).astype(float), (cannot > 0).astype(float)
     if sp.issparse(W):
         touched = one + zero
@@ -180,7 +211,16 @@ def rewrite_links(
 
 
 def additive_operator(W) -> LinearOperator:
-    "SpLearn's N = (W + d_max I − D)/d_max, as products."
+    """SpLearn's N = (W + d_max I − D)/d_max, as products.
+
+    Parameters
+    ----------
+    W
+
+    Returns
+    -------
+    LinearOperator
+    """
     deg = degrees(W)
     top = max(deg.max(), 1e-300)
 
@@ -194,6 +234,8 @@ def additive_operator(W) -> LinearOperator:
 class SpectralLearning(_SpectralMethod):
     """Links written into the affinity (Kamvar, Klein and Manning 2003).
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import SpectralLearning
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -213,13 +255,35 @@ class SpectralLearning(_SpectralMethod):
 
 # %% ../../nbs/22_spectral_baselines.ipynb #c92c6680
 def laplacian(A):
-    "Graph Laplacian of a symmetric sparse matrix."
+    """Graph Laplacian of a symmetric sparse matrix.
+
+    Parameters
+    ----------
+    A
+    """
     return (sp.diags(degrees(A)) - A).tocsr()
 
 
 class SpectralRegularization(_SpectralMethod):
     """A penalty on broken must-links (Ji and Xu 2006); cannot-links are not used.
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        K
+    beta : default=20.0
+        price of a broken must-link
+    affinity : default='local'
+        "local" scaling, "rbf", "knn" or "precomputed" (X is one)
+    n_neighbors : default=20
+        near rows that each row is tied to; None: dense
+    n_init : default=10
+        starts of k-means
+    random_state : default=None
+        seed
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import SpectralRegularization
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -272,7 +336,27 @@ def csp_vectors(
     n_vectors: int = None,  # how many to look at, most agreement per cost first; None: 2K
     seed: int = 0,
 ) -> tuple:  # `(n, p)` feasible vectors of norm √vol, cheapest first; costs; agreements
-    "Feasible vectors of flexible constrained spectral clustering."
+    """Feasible vectors of flexible constrained spectral clustering.
+
+    Parameters
+    ----------
+    W
+        `(n, n)` affinity
+    Q
+        `(n, n)` signed answers
+    K : int
+        clusters
+    beta : float, default=0.0
+        least agreement, over vol
+    n_vectors : int, default=None
+        how many to look at, most agreement per cost first; None: 2K
+    seed : int, default=0
+
+    Returns
+    -------
+    tuple
+        `(n, p)` feasible vectors of norm √vol, cheapest first; costs; agreements
+    """
     n, deg = W.shape[0], degrees(W)
     s, vol = _half(deg), deg.sum()
     S = sp.diags(s)
@@ -330,6 +414,23 @@ class FlexibleSpectral(_SpectralMethod):
 
     Ours: which vectors are taken, see the page.
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        K
+    beta : default=0.0
+        least agreement, as a share of vol; 0: more answers kept than broken
+    affinity : default='local'
+        "local" scaling, "rbf", "knn" or "precomputed" (X is one)
+    n_neighbors : default=20
+        near rows that each row is tied to; None: dense
+    n_init : default=10
+        starts of k-means
+    random_state : default=None
+        seed
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import FlexibleSpectral
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -384,7 +485,19 @@ class FlexibleSpectral(_SpectralMethod):
 
 # %% ../../nbs/22_spectral_baselines.ipynb #2f585a66
 class CutProblem(NamedTuple):
-    "A graph with links and the price of breaking them; must-links are already part of `A`."
+    """A graph with links and the price of breaking them; must-links are already part of `A`.
+
+    Attributes
+    ----------
+    A : sp.csr_matrix
+        W + γM
+    Q : sp.csr_matrix
+        γ × cannot-links
+    deg : np.ndarray
+        degrees of W
+    edges : tuple
+        ends i < j, weight, step size of each edge of `A`
+    """
 
     A: sp.csr_matrix  # W + γM
     Q: sp.csr_matrix  # γ × cannot-links
@@ -393,7 +506,20 @@ class CutProblem(NamedTuple):
 
 
 def cut_problem(W, deg, must=None, cannot=None, gamma=1.0) -> CutProblem:
-    "Numerator and balance of (1)."
+    """Numerator and balance of (1).
+
+    Parameters
+    ----------
+    W
+    deg
+    must : default=None
+    cannot : default=None
+    gamma : default=1.0
+
+    Returns
+    -------
+    CutProblem
+    """
     A = sp.csr_matrix(W if must is None else W + gamma * must)
     A.setdiag(0)
     A.eliminate_zeros()
@@ -410,7 +536,18 @@ def cut_value(
     C: np.ndarray,  # `(n,)` bool
     P: CutProblem,
 ) -> float:
-    "Objective (1) of a set."
+    """Objective (1) of a set.
+
+    Parameters
+    ----------
+    C : np.ndarray
+        `(n,)` bool
+    P : CutProblem
+
+    Returns
+    -------
+    float
+    """
     v, vol = P.deg[C].sum(), P.deg.sum()
     cut, kept = (G[C][:, ~C].sum() for G in (P.A, P.Q))
     return float((cut + P.Q.sum() / 2 - kept) * vol / (v * (vol - v)))
@@ -436,7 +573,19 @@ def _sweep(order, Ap, Ai, Ax, Qp, Qi, Qx, deg, top, vol):
 
 
 def best_level_set(f, P: CutProblem) -> tuple:  # mask and value of (1)
-    "The best of all level sets of `f`."
+    """The best of all level sets of `f`.
+
+    Parameters
+    ----------
+    f
+        mask and value of (1)
+    P : CutProblem
+        mask and value of (1)
+
+    Returns
+    -------
+    tuple
+    """
     order = np.argsort(-f, kind="stable")
     k, value = _sweep(
         order,
@@ -456,14 +605,26 @@ def best_level_set(f, P: CutProblem) -> tuple:  # mask and value of (1)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #ceb81135
 def balance_gradient(f, deg):
-    "Gradient of the balance S in (3): degree × (volume below − volume above)/vol."
+    """Gradient of the balance S in (3): degree × (volume below − volume above)/vol.
+
+    Parameters
+    ----------
+    f
+    deg
+    """
     _, z = np.unique(f, return_inverse=True)
     v = np.bincount(z, deg)
     return deg * (2 * np.cumsum(v) - v - v.sum())[z] / v.sum()
 
 
 def cannot_gradient(f, Q):
-    "Gradient of Σ Q|f_i − f_j|, each pair once."
+    """Gradient of Σ Q|f_i − f_j|, each pair once.
+
+    Parameters
+    ----------
+    f
+    Q
+    """
     i = np.repeat(np.arange(Q.shape[0]), np.diff(Q.indptr))
     return np.bincount(i, Q.data * np.sign(f[i] - f[Q.indices]), minlength=len(f))
 
@@ -499,7 +660,21 @@ def _tv_prox(g, ei, ej, w, tau, alpha, max_iter, tol):
 
 # %% ../../nbs/22_spectral_baselines.ipynb #bbe98e5d
 class CutState(NamedTuple):
-    "A vector, its best level set and the value of that set."
+    """A vector, its best level set and the value of that set.
+
+    Attributes
+    ----------
+    f : np.ndarray
+        `(n,)`
+    C : np.ndarray
+        `(n,)` bool
+    F : float
+        objective (1) of `C`
+    t : int
+        steps made
+    done : bool
+        no step improves
+    """
 
     f: np.ndarray  # `(n,)`
     C: np.ndarray  # `(n,)` bool
@@ -509,7 +684,17 @@ class CutState(NamedTuple):
 
 
 def cosc_init(f, P: CutProblem) -> CutState:
-    "State from any vector."
+    """State from any vector.
+
+    Parameters
+    ----------
+    f
+    P : CutProblem
+
+    Returns
+    -------
+    CutState
+    """
     return CutState(f, *best_level_set(f, P), 0, False)
 
 
@@ -519,7 +704,20 @@ def cosc_step(
     inner: int = 200,
     tol: float = 1e-6,  # rounds and gap of the inner solver
 ) -> CutState:
-    "One step of RatioDCA: linearise, solve (5), take the best level set."
+    """One step of RatioDCA: linearise, solve (5), take the best level set.
+
+    Parameters
+    ----------
+    s : CutState
+    P : CutProblem
+    inner : int, default=200
+    tol : float, default=1e-06
+        rounds and gap of the inner solver
+
+    Returns
+    -------
+    CutState
+    """
     if s.F <= 0:
         return s._replace(done=True)
     g = cannot_gradient(s.f, P.Q) + s.F * balance_gradient(s.f, P.deg)
@@ -531,7 +729,23 @@ def cosc_step(
 
 
 def cosc_run(f, P, max_iter=50, **kw) -> list:  # every state
-    "Steps from `f` until nothing improves."
+    """Steps from `f` until nothing improves.
+
+    Parameters
+    ----------
+    f
+        every state
+    P
+        every state
+    max_iter : default=50
+        every state
+    **kw
+        every state
+
+    Returns
+    -------
+    list
+    """
     path = [cosc_init(f, P)]
     while not path[-1].done and len(path) <= max_iter:
         path.append(cosc_step(path[-1], P, **kw))
@@ -539,7 +753,19 @@ def cosc_run(f, P, max_iter=50, **kw) -> list:  # every state
 
 # %% ../../nbs/22_spectral_baselines.ipynb #b10829fd
 class LinkedGraph(NamedTuple):
-    "A graph with the links of the answers."
+    """A graph with the links of the answers.
+
+    Attributes
+    ----------
+    W : sp.csr_matrix
+        affinity
+    deg : np.ndarray
+        degrees
+    must : sp.csr_matrix
+        must-links that are fined; empty when they are merged
+    cannot : sp.csr_matrix
+        cannot-links
+    """
 
     W: sp.csr_matrix  # affinity
     deg: np.ndarray  # degrees
@@ -547,19 +773,38 @@ class LinkedGraph(NamedTuple):
     cannot: sp.csr_matrix  # cannot-links
 
     def part(self, rows):
-        "The graph on some of its rows; the degrees stay those of the whole."
+        """The graph on some of its rows; the degrees stay those of the whole.
+
+        Parameters
+        ----------
+        rows
+        """
         W, must, cannot = (G[rows][:, rows] for G in (self.W, self.must, self.cannot))
         for G in (W, must, cannot):
             G.sort_indices()
         return LinkedGraph(W, self.deg[rows], must, cannot)
 
     def problem(self, gamma) -> CutProblem:
-        "Objective (1) at one price."
+        """Objective (1) at one price.
+
+        Parameters
+        ----------
+        gamma
+
+        Returns
+        -------
+        CutProblem
+        """
         must = self.must if self.must.nnz else None
         return cut_problem(self.W, self.deg, must, self.cannot, gamma)
 
     def merged(self, block):
-        "Contract rows that must stay together; no must-links are left."
+        """Contract rows that must stay together; no must-links are left.
+
+        Parameters
+        ----------
+        block
+        """
         n, m = len(block), int(block.max()) + 1
         B = sp.csr_matrix((np.ones(n), (np.arange(n), block)), shape=(n, m))
         A, Q = ((B.T @ sp.csr_matrix(G) @ B).tocsr() for G in (self.W, self.cannot))
@@ -570,7 +815,19 @@ class LinkedGraph(NamedTuple):
 
 
 def linked_graph(W, must=None, cannot=None, deg=None) -> LinkedGraph:
-    "Affinity and links; what is not given is empty, the degrees are those of `W`."
+    """Affinity and links; what is not given is empty, the degrees are those of `W`.
+
+    Parameters
+    ----------
+    W
+    must : default=None
+    cannot : default=None
+    deg : default=None
+
+    Returns
+    -------
+    LinkedGraph
+    """
     none = sp.csr_matrix(W.shape)
     must, cannot = (none if G is None else G for G in (must, cannot))
     return LinkedGraph(W, degrees(W) if deg is None else deg, must, cannot)
@@ -580,7 +837,20 @@ def two_colouring(
     Q,  # cannot-links among rows (blocks)
     f: np.ndarray,  # where a row lies if no link binds it; decides which colour is which
 ):  # `(n,)` of ±1, or None when an odd cycle forbids it
-    "A side for every row such that all cannot-links are cut."
+    """A side for every row such that all cannot-links are cut.
+
+    Parameters
+    ----------
+    Q
+        cannot-links among rows (blocks)
+    f : np.ndarray
+        where a row lies if no link binds it; decides which colour is which
+
+    Returns
+    -------
+    result
+        `(n,)` of ±1, or None when an odd cycle forbids it
+    """
     side, lean = np.zeros(len(f)), f - np.median(f)
     for start in np.flatnonzero(np.diff(Q.indptr)):
         if side[start]:
@@ -617,7 +887,23 @@ def two_way(
     seed: int = 0,
     start=None,  # one more start
 ) -> CutState:
-    "The best two-way cut of (1) from a few starts."
+    """The best two-way cut of (1) from a few starts.
+
+    Parameters
+    ----------
+    G : LinkedGraph
+    gamma : float
+        price of a broken link
+    n_init : int, default=1
+        random starts besides the eigenvectors
+    seed : int, default=0
+    start : default=None
+        one more start
+
+    Returns
+    -------
+    CutState
+    """
     P, rng = G.problem(gamma), np.random.default_rng(seed)
     starts = [_second(G.W, G.deg, seed=seed)]
     if P.Q.nnz:
@@ -630,7 +916,18 @@ def two_way(
 
 # %% ../../nbs/22_spectral_baselines.ipynb #4e4efe13
 def kway_value(labels, G: LinkedGraph, gamma: float) -> float:
-    "What a partition costs: Σ (cut + γ·broken)/vol."
+    """What a partition costs: Σ (cut + γ·broken)/vol.
+
+    Parameters
+    ----------
+    labels
+    G : LinkedGraph
+    gamma : float
+
+    Returns
+    -------
+    float
+    """
     K, n = int(labels.max()) + 1, len(labels)
     A = sp.csr_matrix((np.ones(n), (np.arange(n), labels)), shape=(n, K))
 
@@ -645,7 +942,18 @@ def kway_value(labels, G: LinkedGraph, gamma: float) -> float:
 
 
 def broken_weight(labels, must, cannot) -> float:
-    "Weight of links that a partition breaks."
+    """Weight of links that a partition breaks.
+
+    Parameters
+    ----------
+    labels
+    must
+    cannot
+
+    Returns
+    -------
+    float
+    """
 
     def apart(M):
         c = M.tocoo()
@@ -655,7 +963,17 @@ def broken_weight(labels, must, cannot) -> float:
 
 
 def loss(labels, G: LinkedGraph) -> tuple:
-    "Fewest broken links first, then the lowest Ncut."
+    """Fewest broken links first, then the lowest Ncut.
+
+    Parameters
+    ----------
+    labels
+    G : LinkedGraph
+
+    Returns
+    -------
+    tuple
+    """
     return broken_weight(labels, G.must, G.cannot), kway_value(labels, G, 0.0)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #e6b16d2b
@@ -666,7 +984,23 @@ def recursive_split(
     n_init: int = 1,
     seed: int = 0,
 ) -> np.ndarray:  # `(n,)` labels
-    "K clusters by K − 1 two-way cuts, each the best of all leaves."
+    """K clusters by K − 1 two-way cuts, each the best of all leaves.
+
+    Parameters
+    ----------
+    G : LinkedGraph
+    K : int
+        clusters
+    gamma : float
+        price of a broken link
+    n_init : int, default=1
+    seed : int, default=0
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` labels
+    """
     labels, offer = np.zeros(len(G.deg), np.int64), {}
     for k in range(1, K):
         for leaf in set(range(k)) - set(offer):
@@ -694,7 +1028,23 @@ def repair(
     seed: int = 0,
     rounds: int = 3,
 ) -> np.ndarray:  # labels that break no more than before
-    "Cut pairs of clusters again where cannot-links are broken."
+    """Cut pairs of clusters again where cannot-links are broken.
+
+    Parameters
+    ----------
+    labels : np.ndarray
+        `(n,)`
+    G : LinkedGraph
+    gamma : float
+        a high price of a broken link
+    seed : int, default=0
+    rounds : int, default=3
+
+    Returns
+    -------
+    np.ndarray
+        labels that break no more than before
+    """
     K, best = int(labels.max()) + 1, loss(labels, G)
     for _ in range(rounds):
         before = best[0]
@@ -718,7 +1068,22 @@ def join_parts(
     X: np.ndarray,  # the rows
     small: float = 0.05,  # parts below this share of rows are glued row by row
 ) -> sp.csr_matrix:  # connected
-    "Link the smaller parts of a graph to their nearest rows outside until it is one."
+    """Link the smaller parts of a graph to their nearest rows outside until it is one.
+
+    Parameters
+    ----------
+    W : sp.csr_matrix
+        graph of near neighbours
+    X : np.ndarray
+        the rows
+    small : float, default=0.05
+        parts below this share of rows are glued row by row
+
+    Returns
+    -------
+    sp.csr_matrix
+        connected
+    """
     W = W.tocsr()
     while True:
         k, part = connected_components(W, directed=False)
@@ -746,7 +1111,18 @@ def join_parts(
 #| code-fold: true
 #| code-summary: "The ladder of prices, and the estimator"
 def last_rung(G: LinkedGraph, unit: float, seed: int) -> tuple:
-    "For two clusters: the price (2), at which a colouring that keeps all is unbeaten."
+    """For two clusters: the price (2), at which a colouring that keeps all is unbeaten.
+
+    Parameters
+    ----------
+    G : LinkedGraph
+    unit : float
+    seed : int
+
+    Returns
+    -------
+    tuple
+    """
     side = two_colouring(G.cannot, _second(G.W, G.deg, seed=seed))
     if side is None or not np.ptp(side):
         return ()
@@ -755,7 +1131,17 @@ def last_rung(G: LinkedGraph, unit: float, seed: int) -> tuple:
 
 
 def climb(G: LinkedGraph, K: int, ladder: tuple, unit: float, n_init: int, seed: int):
-    "The partition that breaks least over a ladder of prices; its price; broken so far."
+    """The partition that breaks least over a ladder of prices; its price; broken so far.
+
+    Parameters
+    ----------
+    G : LinkedGraph
+    K : int
+    ladder : tuple
+    unit : float
+    n_init : int
+    seed : int
+    """
     best, history, many = None, [], len(ladder) > 1
     if K == 2 and many and G.cannot.nnz and not G.must.nnz:
         ladder = (*ladder, *last_rung(G, unit, seed))
@@ -779,6 +1165,32 @@ class COSC(_SpectralMethod):
 
     K clusters by splitting, then a repair of broken answers (ours).
 
+    Parameters
+    ----------
+    n_clusters : default=8
+        K
+    gamma : default=None
+        price of a broken link in mean degrees; None: keep all if possible
+    affinity : default='local'
+        "local" scaling, "rbf", "knn" or "precomputed" (X is one)
+    n_neighbors : default=15
+        near rows that each row is tied to; None: dense
+    n_init : default=1
+        random starts besides the eigenvectors
+    random_state : default=None
+        seed
+
+    Attributes
+    ----------
+    gamma_ : float
+        price at which the partition was found, in mean degrees
+    ncut_ : float
+        normalised cut of the partition
+    n_iter_ : int
+        prices tried
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from csc_nb.baselines import COSC
     >>> X = np.array([[0.0], [0.2], [0.9], [1.1]])
@@ -885,7 +1297,17 @@ def cosc_demo(
     n_links: int = 40,
     random_state: int = 0,
 ):
-    "Two moons, answers, and the two-way cut at one price."
+    """Two moons, answers, and the two-way cut at one price.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        price of a broken link, in mean degrees
+    noise : float, default=0.1
+        share of wrong answers
+    n_links : int, default=40
+    random_state : int, default=0
+    """
     import matplotlib.pyplot as plt
     from sklearn.datasets import make_moons
     from csc_nb.constraints import Constraints
