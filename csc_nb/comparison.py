@@ -225,9 +225,9 @@ class Comparison(NamedTuple):
 
 # %% ../nbs/29_compare.ipynb #1a44187f
 def compare(
-    names=None,  # registered names, estimators, or a dict name → estimator; default: every registered method that takes pairs or asks for them
-    X=None,
-    y=None,  # rows and true labels
+    names=None,  # registered names, estimators, or a dict of them; default: every pair method
+    X=None,  # rows
+    y=None,  # true labels
     *,
     noise=(0.0, 0.1, 0.2, 0.3, 0.4),  # shares of wrong answers
     n_constraints: int = None,  # answers; default: one per row
@@ -241,11 +241,11 @@ def compare(
     Parameters
     ----------
     names : default=None
-        registered names, estimators, or a dict name → estimator; default: every
-        registered method that takes pairs or asks for them
+        registered names, estimators, or a dict of them; default: every pair method
     X : default=None
+        rows
     y : default=None
-        rows and true labels
+        true labels
     noise : default=(0.0, 0.1, 0.2, 0.3, 0.4)
         shares of wrong answers
     n_constraints : int, default=None

@@ -260,15 +260,25 @@ def _unique_pairs(pairs, n, keep):
     return np.column_stack([key // n, key % n])
 
 
-def pairwise_f(y_true, y_pred, *, without_points=None, without_pairs=None) -> float:
+def pairwise_f(
+    y_true,  # true label of each row
+    y_pred,  # cluster of each row
+    *,
+    without_points=None,  # rows that were asked about and do not count
+    without_pairs=None,  # pairs that were asked about and do not count
+) -> float:
     """Bilenko's pairwise F-measure, eq. (2); see `pairwise_prf`.
 
     Parameters
     ----------
     y_true
+        true label of each row
     y_pred
+        cluster of each row
     without_points : default=None
+        rows that were asked about and do not count
     without_pairs : default=None
+        pairs that were asked about and do not count
 
     Returns
     -------
@@ -347,13 +357,18 @@ def _nmi(info, mean):
     return min(1.0, info.mutual / mean) if mean > 0 else 0.0
 
 
-def nmi_arithmetic(y_true, y_pred=None) -> float:
+def nmi_arithmetic(
+    y_true,  # true label of each row, or a contingency table
+    y_pred=None,  # cluster of each row
+) -> float:
     """Mutual information over the arithmetic mean of the entropies, eq. (4).
 
     Parameters
     ----------
     y_true
+        true label of each row, or a contingency table
     y_pred : default=None
+        cluster of each row
 
     Returns
     -------

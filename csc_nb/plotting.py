@@ -552,26 +552,34 @@ class ConstraintGraphDisplay(_Display):
     Parameters
     ----------
     X
+        rows: coordinates to draw at
     constraints
+        the answers
     labels : default=None
+        cluster of each row
     wrong : default=None
+        mask of the answers known to be wrong
     broken : default=None
+        mask of the answers that the clusters break
     suspect : default=None
+        mask of the answers that a method suspects
     belief : default=None
+        chance that each answer is right, drawn as width
     sample_id : default=None
+        id of each row
     """
 
     def __init__(
         self,
-        X,
-        constraints,
+        X,  # rows: coordinates to draw at
+        constraints,  # the answers
         *,
-        labels=None,
-        wrong=None,
-        broken=None,
-        suspect=None,
-        belief=None,
-        sample_id=None,
+        labels=None,  # cluster of each row
+        wrong=None,  # mask of the answers known to be wrong
+        broken=None,  # mask of the answers that the clusters break
+        suspect=None,  # mask of the answers that a method suspects
+        belief=None,  # chance that each answer is right, drawn as width
+        sample_id=None,  # id of each row
     ):
         self.X, self.constraints, self.labels, self.sample_id = (
             X,
@@ -650,22 +658,28 @@ class ExpertWeightsDisplay(_Display):
     Parameters
     ----------
     sensitivity
+        (M,) chance that each expert calls a true pair "same"
     specificity
+        (M,) chance that each expert calls a false pair "different"
     weights : default=None
+        (M,) how much each expert counts
     true_sensitivity : default=None
+        the truth, where it is known
     true_specificity : default=None
+        the truth, where it is known
     names : default=None
+        names of the experts
     """
 
     def __init__(
         self,
-        sensitivity,
-        specificity,
+        sensitivity,  # (M,) chance that each expert calls a true pair "same"
+        specificity,  # (M,) chance that each expert calls a false pair "different"
         *,
-        weights=None,
-        true_sensitivity=None,
-        true_specificity=None,
-        names=None,
+        weights=None,  # (M,) how much each expert counts
+        true_sensitivity=None,  # the truth, where it is known
+        true_specificity=None,  # the truth, where it is known
+        names=None,  # names of the experts
     ):
         self.sensitivity, self.specificity, self.weights = (
             np.asarray(sensitivity),
@@ -797,11 +811,20 @@ class QueryCurveDisplay(_Display):
     Parameters
     ----------
     n_queries
+        numbers of answers at which a score was taken
     curves
+        name → scores, one row per repeat
     score_name : default='ARI'
+        what is drawn
     """
 
-    def __init__(self, n_queries, curves, *, score_name="ARI"):
+    def __init__(
+        self,
+        n_queries,  # numbers of answers at which a score was taken
+        curves,  # name → scores, one row per repeat
+        *,
+        score_name="ARI",  # what is drawn
+    ):
         self.n_queries, self.score_name = np.asarray(n_queries), score_name
         self.curves = {k: np.atleast_2d(np.asarray(v, float)) for k, v in curves.items()}
         for k, v in self.curves.items():
@@ -885,11 +908,20 @@ class ObjectiveDisplay(_Display):
     Parameters
     ----------
     history
+        one objective per iteration, or a list of such histories
     name : default='objective'
+        label of the axis
     sense : default=None
+        "down" or "up": steps the other way are marked
     """
 
-    def __init__(self, history, *, name="objective", sense=None):
+    def __init__(
+        self,
+        history,  # one objective per iteration, or a list of such histories
+        *,
+        name="objective",  # label of the axis
+        sense=None,  # "down" or "up": steps the other way are marked
+    ):
         many = len(history) > 0 and np.ndim(history[0]) == 1
         self.histories = [np.asarray(h, float) for h in (history if many else [history])]
         self.name, self.sense = name, sense
@@ -982,11 +1014,20 @@ class LabelTreeDisplay(_Display):
     Parameters
     ----------
     parents
+        parent of each label, -1 for a root
     names : default=None
+        names of the labels
     cooccurrence : default=None
+        matrix of P(row on | column on), drawn beside the tree
     """
 
-    def __init__(self, parents, *, names=None, cooccurrence=None):
+    def __init__(
+        self,
+        parents,  # parent of each label, -1 for a root
+        *,
+        names=None,  # names of the labels
+        cooccurrence=None,  # matrix of P(row on | column on), drawn beside the tree
+    ):
         self.parents, self.cooccurrence = np.asarray(parents), cooccurrence
         self.names = (
             [f"label {k}" for k in range(len(self.parents))]
@@ -1077,11 +1118,20 @@ class PairEntropyDisplay(_Display):
     Parameters
     ----------
     entropy
+        (n, n) bits of doubt about each pair
     order : default=None
+        order of the rows in the picture
     chosen : default=None
+        the pair that is asked next, starred
     """
 
-    def __init__(self, entropy, *, order=None, chosen=None):
+    def __init__(
+        self,
+        entropy,  # (n, n) bits of doubt about each pair
+        *,
+        order=None,  # order of the rows in the picture
+        chosen=None,  # the pair that is asked next, starred
+    ):
         self.entropy, self.chosen = np.asarray(entropy), chosen
         self.order = np.arange(len(self.entropy)) if order is None else np.asarray(order)
 

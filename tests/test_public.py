@@ -37,10 +37,11 @@ def test_every_public_name_is_there_and_explains_itself(name):
     else:
         own = list(inspect.signature(thing).parameters)
     named = [n for n in own if n not in ("args", "kwargs")]
-    described = described_in(doc, "Parameters")
+    described = described_in(doc, "Parameters") or described_in(doc, "Attributes")
     if named and "__init__" in vars(thing) if inspect.isclass(thing) else named:
         assert set(named) <= set(described), set(named) - set(described)
-        assert {d for d in described if not d.startswith("**")} <= set(named)
+        if "Parameters" in doc:
+            assert {d for d in described if not d.startswith("**")} <= set(named)
         empty = [n for n in named if not described[n]]
         assert not empty, f"no words about {empty}"
 
