@@ -751,7 +751,7 @@ def test_after_a_finished_round_the_clusters_follow_the_belief():
 
 @pytest.mark.parametrize("after", ["join_known", "merge_again"])
 def test_the_repeated_merge_uses_the_corrected_answers(after):
-    "A lie that is found out does not decide: it is overruled, alone, and believed reversed."
+    "A lie that is found out does not decide: it alone is overruled, and reversed."
     from sklearn.metrics import adjusted_rand_score as ari
 
     X, y = blobs(60)
