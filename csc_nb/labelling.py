@@ -1114,7 +1114,9 @@ def settle(
     def price(labels):
         return rough_edges(labels, near) + cost * broken_facts(labels, facts).sum()
 
-    z = min(z, seeded_groups(X, must, cannot, K), key=price)
+    seeded = seeded_groups(X, must, cannot, K)
+    if len(np.unique(seeded)) == K:
+        z = min(z, seeded, key=price)
     if 1 < K < len(X):
         pairs = Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X))
         with warnings.catch_warnings():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
 
 from csc_nb.bayes_active import BayesianActiveClustering
 from csc_nb.cobras import COBRAS
@@ -22,10 +23,13 @@ from csc_nb.labelling import (
     answers_of,
     column_kind,
     csv_text,
+    fewest_groups,
+    links_of,
     merge_annotators,
     pair_facts,
     random_questions,
     safe_cell,
+    settle,
 )
 from csc_nb.labelling_view import (
     WORDS,
@@ -225,6 +229,30 @@ def test_the_case_of_the_issue(tmp_path):
     s.change(2, o(s.said[2].query))
     assert k == 30 and s.constraints.weight.sum() == 30
     everywhere(s, tmp_path / "b.jsonl")
+
+
+@pytest.mark.parametrize("K", [2, 3, 5])
+def test_a_known_number_of_groups_is_kept(K):
+    "Also when the answers so far join everything that they name."
+    s = AskPairs(DF, id="id", n_clusters=K, log=None)
+    assert len(np.unique(s.labels)) == K
+    for _ in range(6):
+        s.answer(s.turn.id, "same")
+        assert len(np.unique(s.labels)) == K
+    with pytest.raises(ValueError, match="between 1 and 80"):
+        AskPairs(DF, id="id", n_clusters=81, log=None)
+
+
+def test_settling_outvotes_a_lie_and_keeps_what_is_right():
+    "One lie among many right answers is broken; without geometry's word all would be kept."
+    X, y = make_blobs(60, centers=3, cluster_std=0.6, random_state=1)
+    said = [(Pair(i, j), 1 if y[i] == y[j] else -1) for i, j in random_questions(60, 80)]
+    lie = next(k for k, (q, a) in enumerate(said) if a < 0)
+    said[lie] = (said[lie][0], 1)
+    z = settle(X, said, np.zeros(60, int), 3)
+    assert adjusted_rand_score(y, z) == 1
+    must, cannot = links_of(said)
+    assert fewest_groups(60, must, cannot) <= 3
 
 
 def test_answers_nobody_asked_for_are_ordinary_answers(tmp_path):
@@ -488,6 +516,7 @@ import pandas as pd
 from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
 from csc_nb.labelling import AskPairs
 from csc_nb.ncobras import NCOBRAS
 X, y = make_moons(80, noise=.07, random_state=0)
