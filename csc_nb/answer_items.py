@@ -2162,11 +2162,11 @@ def _fit_chosen(problem, fold, K, n_jobs):
     if K is not None:
         return fit_known(problem, K, fold, n_jobs)[0]
     out, score = fit_known(problem, choose_k(problem, fold, n_jobs), fold, n_jobs)
-    if len(problem.X) <= 500:
-        other, other_score = fit_partitions(problem, fold)
-        if other_score.sum() > score.sum():
-            return other
-    return out
+    if len(problem.X) > 500:
+        return out
+    drawn, drawn_score = fit_partitions(problem, fold)
+    gain, error = paired_gain(score, drawn_score, np.arange(len(fold)))
+    return out if gain > error else drawn
 
 
 def _fit_sampled(problem, said, n_grades, K, most, deal, n_folds, n_jobs):
