@@ -141,13 +141,19 @@ class Triple(_Query):
 
     Attributes
     ----------
+    a : int
+        a row number
+    b : int
+        another
+    c : int
+        a third
     number : int
         how many answers came before, filled in by the learner
     """
 
-    a: int
-    b: int
-    c: int
+    a: int  # a row number
+    b: int  # another
+    c: int  # a third
     number: int = field(
         default=None, kw_only=True
     )  # how many answers came before, filled in by the learner
