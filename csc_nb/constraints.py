@@ -843,7 +843,7 @@ class SideInformation:
         if {"ids", "n_samples"} & kwargs.keys():
             known.pop("n_samples", None)
             known.pop("ids", None)
-        if kwargs.get("ids") in (True, False):
+        if isinstance(kwargs.get("ids"), bool):
             known.pop("by", None)
         rest = {k: columns[k] for k in ("weight", "expert") if k in columns}
         rows = [columns[k] for k in cls._cols]

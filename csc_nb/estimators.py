@@ -266,6 +266,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         register(cls)
 
     def __getattr__(self, name):
+        own = getattr(type(self), name, None)
+        if isinstance(own, property):  # its own error, e.g. NotFittedError, says more
+            return own.fget(self)
         new = type(self)._old_attributes.get(name)
         if new is None:
             raise AttributeError(

@@ -1268,6 +1268,8 @@ class Session:
         where answers are saved
     annotator : str
         who answers
+    out : Path | None
+        where the clusters go; None: beside the log
     """
 
     items: Items
