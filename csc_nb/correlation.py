@@ -1544,7 +1544,7 @@ def learn_noise(
     beta, prior, betas = np.zeros(F.shape[1]), np.zeros(len(pairs)), []
     a, b = np.r_[v.a, pairs[:, 0]], np.r_[v.b, pairs[:, 1]]
     z, before, wait = None, np.arange(n), max_iter // 3
-    draws = int(np.clip(2_000_000 // (n + len(a)), 2, 10))
+    draws = int(np.clip(2_000_000 // max(n + len(a), 1), 2, 10))
     for t in range(max_iter):
         weight = log_odds(v, tables, shared) if fixed is None else fixed
         g = signed_graph(n, a, b, np.r_[weight, prior], keep_ties=True)
