@@ -514,6 +514,15 @@ def test_uncertain_asks_where_answers_contradict():
         m.ask_next(1, "best")
 
 
+@pytest.mark.parametrize("rule", ["uncertain", "weighty", "maxexp", "random"])
+def test_pairs_with_an_answer_are_left_out_when_asked_to(rule):
+    A = Answers(["w", "z", "y"], ["x", "w", "z"], ["same", "different", "same"])
+    m = CorrelationClustering("given").fit(A)
+    fresh = {frozenset(p) for p in m.ask_next(10, rule, again=False)}
+    assert fresh == {frozenset(p) for p in ("wy", "xy", "xz")}
+    assert len(m.ask_next(10, rule)) == 6
+
+
 def expected_cost(p, q, r, beta):
     "Expected cost of a triple over its five partitions, by hand."
     five = [(1, 1, 1), (0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]
