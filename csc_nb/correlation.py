@@ -1544,7 +1544,7 @@ def learn_noise(
     beta, prior, betas = np.zeros(F.shape[1]), np.zeros(len(pairs)), []
     a, b = np.r_[v.a, pairs[:, 0]], np.r_[v.b, pairs[:, 1]]
     z, before, wait = None, np.arange(n), max_iter // 3
-    draws = int(np.clip(2_000_000 // (n + len(a)), 2, 10))
+    draws = int(np.clip(2_000_000 // max(n + len(a), 1), 2, 10))
     for t in range(max_iter):
         weight = log_odds(v, tables, shared) if fixed is None else fixed
         g = signed_graph(n, a, b, np.r_[weight, prior], keep_ties=True)
@@ -1915,6 +1915,8 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         self.certificate_ = self.solution_.certificate
         self.annotators_ = self._describe(votes, noise.tables) if fixed is None else []
         self._graph = signed_graph(n, a, b, weight, keep_ties=True)
+        low, high = np.minimum(votes.a, votes.b), np.maximum(votes.a, votes.b)
+        self._answered = np.unique(low * n + high)
         self._samples = None
         return self
 
@@ -1960,6 +1962,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         k: int = 1,  # questions wanted
         rule: str = "uncertain",  # "uncertain", "weighty", "maxexp" or "random"
         max_pairs: int = 200_000,  # candidates looked at when there are more pairs
+        again: bool = True,  # may name pairs that were answered before
     ) -> list:  # pairs of ids, the best question first
         """Which pairs to ask about next.
 
@@ -1971,6 +1974,8 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             "uncertain", "weighty", "maxexp" or "random"
         max_pairs : int, default=200000
             candidates looked at when there are more pairs
+        again : bool, default=True
+            may name pairs that were answered before
 
         Returns
         -------
@@ -1984,6 +1989,9 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         if n < 2:
             return []
         i, j = self._candidates(max_pairs, rng)
+        if not again:
+            fresh = ~np.isin(i * n + j, self._answered)
+            i, j = i[fresh], j[fresh]
         score = self._question_scores(i, j, rule, rng)
         best = np.lexsort((rng.random(len(i)), -np.round(score, 9)))[:k]
         return [(self.items_[i[q]], self.items_[j[q]]) for q in best]
