@@ -37,11 +37,13 @@ CANNOT_HOLD = {
     "dedupe": "dedupe's training file holds pairs that are same or different, no unsure; "
     "no annotator, group, weight, seconds or price.",
     "splink": "splink's labels table holds pairs only, with weights up to 1 as scores; "
-    "no annotator, group, seconds or price.",
+    "no annotator, group, seconds or price. Ids are text: '7' is read as 7 "
+    "unless you say id_type='text'.",
     "durel": "DURel's judgments hold grades from 1 (0 is unsure); "
-    "no group, weight, seconds or price. Ids are text.",
+    "no group, weight, seconds or price. Ids are text: say id_type='int' for numbers.",
     "crowd": "A crowd table holds pairs and triples, or comparisons only, or grades only; "
-    "no group, weight, seconds or price. Ids are text.",
+    "no group, weight, seconds or price. Ids are text: '7' is read as 7 "
+    "unless you say id_type='text'.",
 }
 
 # %% ../nbs/01g_formats.ipynb #6093282b
@@ -51,13 +53,14 @@ def _built(
     name,  # file
     where,  # "line 3", "task 2", … of each answer
     columns,  # a, b, c, answer, kind, annotator, … as lists; None where not given
-    how=None,  # ids, n_samples, value_kind
+    how=None,  # other arguments of `Answers`; they win
 ):
     "Answers from columns; an error names the file and the first entry that is wrong."
 
+    given = {**columns, **(how or {})}
+
     def make(k):
-        part = {n: x[:k] if isinstance(x, list) else x for n, x in columns.items()}
-        return Answers(**part, **(how or {}))
+        return Answers(**{n: x[:k] if isinstance(x, list) else x for n, x in given.items()})
 
     try:
         return make(len(where))
@@ -254,21 +257,34 @@ def _header(A):
 
 def _from_header(meta, name, how):
     "Keyword arguments of `Answers` from a header, and those of the caller, which win."
-    if meta.get("csc_nb") != "answers":
+    n, columns = meta.get("n_samples"), meta.get("columns", [])
+    types = [meta.get(f"{k}_type", "text") for k in ("id", "annotator", "group")]
+    fine = (
+        any(meta.get("ids") is v for v in (True, False, None))
+        and (n is None or type(n) is int)
+        and isinstance(columns, list)
+        and all(t in ("text", "int", "json") for t in types)
+    )
+    if not fine:
         raise ValueError(
-            f"{name} holds {meta.get('csc_nb')!r}, not answers: read it with the reader of "
-            "that container, e.g. Constraints.from_csv, and take to_answers()."
+            f"the first line of {name} is not what csc_nb writes: repair it, or delete it "
+            "and say ids= yourself."
         )
-    known = {"ids": meta.get("ids"), "n_samples": meta.get("n_samples")}
-    return {**known, **how}
+    return {"ids": meta.get("ids"), "n_samples": n, **how}
 
 
-def _empty_table(meta, how):
+def _empty_table(meta, name, how):
     "A table without answers."
-    who, groups = meta.get("annotators") or [0], meta.get("groups") or [0]
-    empty = {c: [] for c in meta.get("columns") or ()}
-    group = dict(zip(map(_tuples, who), map(_tuples, groups)))
-    return Answers([], [], [], annotator=who[0], group=group, **empty, **how)
+    who, groups = (_tuples(meta.get(k) or [0]) for k in ("annotators", "groups"))
+    empty = {c: [] for c in ("weight", "seconds", "price") if c in meta.get("columns", [])}
+    try:
+        group = dict(zip(who, groups))
+        given = {**empty, "annotator": who[0], "group": group, **how}
+        return Answers([], [], [], **given)
+    except (TypeError, ValueError, KeyError) as e:
+        raise ValueError(
+            f"the first line of {name} is not what csc_nb writes: {e}"
+        ) from None
 
 
 def write_csv_answers(
@@ -333,10 +349,17 @@ def read_csv_answers(
         raise ValueError(f"{name}: {e}") from None
     text = {k: table.columns[v] for k, v in part.items()}
     meta = table.meta
-    if meta:
+    if meta and meta.get("csc_nb") in _CONTAINERS:
+        how = {**_old_header(meta), **how}
+        id_type = "text" if meta.get("id_type") == "text" else None
+        names = _guessed_names(table, part, id_type, meta.get("experts"))
+        meta = None
+    elif meta:
+        if meta.get("csc_nb") != "answers":
+            raise ValueError(f"{name} holds {meta.get('csc_nb')!r}, not answers.")
         how = _from_header(meta, name, how)
         if not where:
-            return _empty_table(meta, how)
+            return _empty_table(meta, name, how)
         type_of = {k: meta.get("id_type") for k in "abc"}
         type_of |= {k: meta.get(f"{k}_type") for k in ("annotator", "group")}
         names = {
@@ -356,10 +379,16 @@ def read_csv_answers(
             columns[k] = _or_none(numbers)
             if meta and k in (meta.get("columns") or ()):
                 columns[k] = numbers
+            elif k == "weight" and columns[k] and any(v != v for v in numbers):
+                spot = where[[v != v for v in numbers].index(True)]
+                raise ValueError(f"{spot} of {name} has no weight: fill it in, 1 is usual.")
     return _built(name, where, {**columns, **names}, how)
 
 
-def _guessed_names(table, part, id_type):
+_CONTAINERS = ("constraint", "triplet")
+
+
+def _guessed_names(table, part, id_type, experts=None):
     "Names of a file that does not say how it writes them."
     items = [_filled(table, part[k]) for k in "ab"]
     third = table.columns[part["c"]] if "c" in part else []
@@ -373,7 +402,9 @@ def _guessed_names(table, part, id_type):
         out["c"] = [next(rest) if v else None for v in third]
     for k in ("annotator", "group"):
         if k in part and any(v.strip() for v in table.columns[part[k]]):
-            out[k] = whole_numbers(_filled(table, part[k]))
+            cells = table.columns[part[k]] if experts else _filled(table, part[k])
+            text = isinstance(experts, list) and any(isinstance(e, str) for e in experts)
+            out[k] = whole_numbers(cells, text)
     return out
 
 # %% ../nbs/01g_formats.ipynb #c3cc5b6c
@@ -415,7 +446,9 @@ def _event_row(e, where, name):
             raise ValueError(
                 f"{where} of {name}: items must be a list of two or three ids."
             )
-        e = {**dict(zip("abc", items)), **{k: v for k, v in e.items() if k != "items"}}
+        fields = ("answer", "kind", "annotator", "weight", "seconds")
+        said = {k: e[k] for k in fields if k in e}
+        e = {**dict(zip("abc", items)), **said}
     try:
         part = match_columns(list(e))
     except ValueError as error:
@@ -458,8 +491,10 @@ def read_jsonl_answers(
     if ours:
         how = _from_header(meta, name, how)
         if not rows:
-            return _empty_table(meta, how)
+            return _empty_table(meta, name, how)
     elif meta:
+        if meta["csc_nb"] not in _CONTAINERS:
+            raise ValueError(f"{name} holds {meta['csc_nb']!r}, not answers.")
         how = {**_old_header(meta), **how}
     columns = {k: [r.get(k) for r in rows] for k in ("a", "b", "c", "answer")}
     if any("kind" in r for r in rows):
@@ -481,9 +516,10 @@ def read_jsonl_answers(
 def _old_header(meta):
     "How `Constraints` and `Triplets` say what names rows."
     if meta.get("ids") is not None or meta.get("id_type") is not None:
-        return {"ids": True}
-    by = {"id": True, "row": False}.get(meta.get("by"))
-    return {"ids": by, "n_samples": meta.get("n_samples")}
+        return {"ids": True, "n_samples": None}
+    by, n = meta.get("by"), meta.get("n_samples")
+    ids = True if by == "id" else False if by == "row" else None
+    return {"ids": ids, "n_samples": n if type(n) is int else None}
 
 # %% ../nbs/01g_formats.ipynb #47ef5555
 #| code-fold: true
