@@ -32,8 +32,8 @@ from .vocabulary import KINDS, close_words
 CANNOT_HOLD = {
     "csv": "Our CSV holds everything in the table.",
     "jsonl": "Our JSON lines hold everything in the table.",
-    "labelstudio": "Label Studio holds pairs, comparisons and grades, not triples; no unsure "
-    "comparison or grade; no group, weight or price.",
+    "labelstudio": "Label Studio holds pairs, comparisons and grades, not triples; no "
+    "unsure comparison or grade; no group, weight or price.",
     "dedupe": "dedupe's training file holds pairs that are same or different, no unsure; "
     "no annotator, group, weight, seconds or price.",
     "splink": "splink's labels table holds pairs only, with weights up to 1 as scores; "
@@ -48,7 +48,7 @@ CANNOT_HOLD = {
 
 # %% ../nbs/01g_formats.ipynb #6093282b
 #| code-fold: true
-#| code-summary: "shared parts: building a table, naming the line that is wrong, refusing losses"
+#| code-summary: "shared parts: building a table, naming the wrong line, refusing losses"
 def _built(
     name,  # file
     where,  # "line 3", "task 2", … of each answer
@@ -229,7 +229,8 @@ def _uncell(cell, type_, where, name):
         return _tuples(json.loads(cell)) if type_ == "json" else cell
     except ValueError:
         raise ValueError(
-            f"{where} of {name}: {cell!r} is no {type_}, as the first line says. Repair the cell."
+            f"{where} of {name}: {cell!r} is no {type_}, as the first line says. "
+            "Repair the cell."
         ) from None
 
 
@@ -531,8 +532,8 @@ def _field(data, field, where, name):
     "The name of an item in the data of a task."
     if field not in data:
         raise ValueError(
-            f"{where} of {name} has no field {field!r}{close_words(field, data)} in its data: "
-            "say which fields hold the items, e.g. items=('text1', 'text2')."
+            f"{where} of {name} has no field {field!r}{close_words(field, data)} "
+            "in its data: say which fields hold the items, e.g. items=('text1', 'text2')."
         )
     value = data[field]
     if isinstance(value, (dict, list, bool)) or value is None or value == "":
@@ -678,8 +679,8 @@ def _annotation(data, note, items, head, words, control, empty, spot, name):
         return a, b, None, answer, kind, who, seconds
     if head is None:
         raise ValueError(
-            f"{spot} of {name} chooses one of two. A comparison needs a third item, to which "
-            "the chosen one is nearer: say which field holds it, e.g. head='text0'."
+            f"{spot} of {name} chooses one of two. A comparison needs a third item, "
+            "to which the chosen one is nearer: name its field, e.g. head='text0'."
         )
     return _field(data, head, spot, name), a, b, answer, kind, who, seconds
 
@@ -806,7 +807,8 @@ def read_dedupe(
     name, pairs = _load_json(path, encoding)
     if not isinstance(pairs, dict) or not set(pairs) & set(_DEDUPE):
         raise ValueError(
-            f"{name} is no training file of dedupe: it needs the fields 'match' and 'distinct'."
+            f"{name} is no training file of dedupe: it needs the fields 'match' and "
+            "'distinct'."
         )
     unknown = [k for k in pairs if k not in _DEDUPE]
     if unknown:
@@ -937,7 +939,8 @@ def read_splink(
         )
     sets = [table.columns[side[0]] for side in (_LEFT, _RIGHT)] if all(has) else []
     several = len({v for x in sets for v in x}) > 1
-    if several if prefix is None else prefix:
+    with_set = several if prefix is None else prefix
+    if with_set:
         if not sets:
             raise ValueError(f"prefix=True, but {name} has no column 'source_dataset_l'.")
         sides = [
@@ -950,7 +953,7 @@ def read_splink(
         [score] * len(where) if score is not None else table.columns["clerical_match_score"]
     )
     scores = [_score(v, w, name) for v, w in zip(cells, where)]
-    answer = ["unsure" if s == 0.5 else "same" if s > 0.5 else "different" for s in scores]
+    answer = [_score_word(s) for s in scores]
     weight = [1.0 if s == 0.5 else abs(2 * s - 1) for s in scores]
     columns = {"a": a, "b": b, "answer": answer}
     columns["weight"] = None if all(w == 1 for w in weight) else weight
@@ -966,6 +969,13 @@ def _with_set(sets, ids, between, where, name):
             "say what else may stand between data set and id, e.g. between='::'."
         )
     return [f"{s}{between}{i}" for s, i in zip(sets, ids)]
+
+
+def _score_word(score):
+    "The answer that a score stands for."
+    if score == 0.5:
+        return "unsure"
+    return "same" if score > 0.5 else "different"
 
 
 def _score(cell, where, name):
@@ -1041,8 +1051,8 @@ def _read_tabs(path, encoding):
     bad = [i for i, r in enumerate(rows) if len(r) != len(head)]
     if bad:
         raise ValueError(
-            f"{counted(len(bad), 'line')} of {name} without {len(head)} columns: first is line "
-            f"{bad[0] + 1}: {lines[bad[0]][:60]!r}. Columns are separated by tabs."
+            f"{counted(len(bad), 'line')} of {name} without {len(head)} columns: first is "
+            f"line {bad[0] + 1}: {lines[bad[0]][:60]!r}. Columns are separated by tabs."
         )
     columns = {h: [r[k] for r in rows[1:]] for k, h in enumerate(head)}
     return TextTable(name, columns, None, 2)
@@ -1225,8 +1235,8 @@ def read_crowd(
     _needed(table, (worker, question, answer), "a crowd table")
     if (items is None) == (between is None):
         raise ValueError(
-            f"which items are the questions of {name} about? Give either items=, a dict from "
-            "question to items, or between=, what separates the ids in the question."
+            f"which items are the questions of {name} about? Give either items=, a dict "
+            "from question to items, or between=, what separates the ids in the question."
         )
     asked = _filled(table, question)
     if between is not None:
@@ -1253,8 +1263,8 @@ def _split_items(text, between, where, name):
     found = [v.strip() for v in text.split(between)]
     if len(found) not in (2, 3) or not all(found):
         raise ValueError(
-            f"{where} of {name}: {text!r} holds {len([v for v in found if v])} ids, not two or "
-            f"three, between {between!r}. Name another separator with between=."
+            f"{where} of {name}: {text!r} holds {sum(map(bool, found))} ids, not two "
+            f"or three, between {between!r}. Name another separator with between=."
         )
     return found
 
@@ -1281,7 +1291,7 @@ def write_crowd(
     drop: bool = False,  # leave out group, weight, seconds, price
     between: str = "|",  # separates the ids in the question
 ):
-    """Write a table worker, task, question, answer; read comparisons and grades with `kind=`.
+    """Write a table worker, task, question, answer; comparisons are read with `kind=`.
 
     Parameters
     ----------
@@ -1312,8 +1322,8 @@ def _plain_id(item, between):
     text = _tab_cell(item)
     if between in text or text != text.strip():
         raise ValueError(
-            f"the id {item!r} contains {between!r} or begins or ends with a blank: separate "
-            "the ids by something else, e.g. between='::'."
+            f"the id {item!r} contains {between!r} or begins or ends with a blank: "
+            "separate the ids by something else, e.g. between='::'."
         )
     return text
 
