@@ -80,7 +80,9 @@ def write_reference(src, book):
         module = f"csc_nb.{csc_nb._HOME[name]}"
         thing = getattr(importlib.import_module(module), name)
         chapter = home.get(module)
-        (src / "api" / f"{name}.md").write_text(page(name, thing, chapter), encoding="utf-8")
+        (src / "api" / f"{name}.md").write_text(
+            page(name, thing, chapter), encoding="utf-8"
+        )
         pages.append(f"api/{name}")
         if chapter:
             by_chapter.setdefault(chapter[1], []).append(name)

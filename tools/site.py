@@ -11,6 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 from book import NBS, PARTS, PLACE, ROOT, chapters, table, title_source
+from reference import write_reference
 
 SETTINGS = dict(
     l.split(" = ", 1)
@@ -87,6 +88,7 @@ def prepare(proc, src):
     (src / "conf.py").write_text(CONF)
     (src / "_static" / "csc.css").write_text(CSS)
     book, listing = chapters(), table()
+    reference, names = write_reference(src, book)
     pages = {
         re.sub(r"^\d+[a-z]?_", "", c.path.stem): c.doc
         for c in sorted(book, key=lambda c: -len(c.path.parts))
@@ -103,6 +105,9 @@ def prepare(proc, src):
             ),
         ]
         nb.cells = readable(nb.cells)
+        if str(path) in names:
+            links = ", ".join(f"[{n}](api/{n}.md)" for n in names[str(path)])
+            nb.cells.insert(1, nbformat.v4.new_markdown_cell(f"Reference: {links}"))
         for c in nb.cells:
             for o in c.get("outputs", []):
                 if "text/markdown" in o.get("data", {}):
@@ -119,6 +124,7 @@ def prepare(proc, src):
                 for p in parts
                 if (docs := [c.doc for c in book if c.part == p])
             ]
+            nb.cells.append(nbformat.v4.new_markdown_cell(toctree("Reference", reference)))
         nb.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
         (src / path).parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(nb, src / path)
