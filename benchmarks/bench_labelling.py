@@ -47,10 +47,10 @@ for make in (NCOBRAS, COBRAS):
                 log=Path(d) / "b.jsonl",
             )
             v = AskView(s, pause=0.0)
-            draw = v._draw_panel
+            draw = v._panel
             for _ in range(args.answers):
                 at = []
-                v._draw_panel = lambda t: (at.append(time.perf_counter()), draw(t))
+                v._panel = lambda t: (at.append(time.perf_counter()), draw(t))[1]
                 q = s.turn.query
                 a = {1: "same", -1: "different", 0: "unsure"}[person(q)]
                 t = time.perf_counter()

@@ -2166,7 +2166,7 @@ def _fit_chosen(problem, fold, K, n_jobs):
         return out
     drawn, drawn_score = fit_partitions(problem, fold)
     gain, error = paired_gain(score, drawn_score, np.arange(len(fold)))
-    return out if gain > error else drawn
+    return out if gain > 2 * error else drawn
 
 
 def _fit_sampled(problem, said, n_grades, K, most, deal, n_folds, n_jobs):

@@ -585,7 +585,7 @@ CREWS = {
 
 
 def realistic_answers(
-    n_questions: int = 1000,
+    n_questions: int = 1000,  # how many questions to make up
     crews=("people", "model"),  # names in `CREWS`, or `Crew` objects
     *,
     base_rate: float = 0.15,  # share of questions whose truth is same
@@ -593,13 +593,14 @@ def realistic_answers(
     truth=None,  # `(n,)` truths to answer about; None: drawn
     alike=None,  # `(n,)` looks to go by; None: drawn
     pairs=None,  # `(n, 2)` ids of the items; None: made up
-    random_state=None,
+    random_state=None,  # seed
 ):  # a data frame that `Answers.from_frame` takes, with truth and alike beside
     """Answers with one opinion a group, errors that follow the looks, and unclear questions.
 
     Parameters
     ----------
     n_questions : int, default=1000
+        how many questions to make up
     crews : default=('people', 'model')
         names in `CREWS`, or `Crew` objects
     base_rate : float, default=0.15
@@ -613,6 +614,7 @@ def realistic_answers(
     pairs : default=None
         `(n, 2)` ids of the items; None: made up
     random_state : default=None
+        seed
 
     Returns
     -------

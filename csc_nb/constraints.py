@@ -8,7 +8,7 @@ __all__ = ['column', 'row_numbers', 'check_range', 'whole', 'sorted_unique', 'ro
            'enough', 'balanced_pairs', 'labelled_rows', 'Constraints', 'ClosedConstraints', 'Triplets',
            'read_constraints', 'as_constraints', 'as_triplets', 'side_information_keyword']
 
-# %% ../nbs/01_constraints.ipynb #d703f2e1
+# %% ../nbs/01_constraints.ipynb #8b41e8a4
 import json
 import warnings
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ from csc_nb.graph import (
 from .ids import counted, id_array, look_up, match_rows, unique_ids, unknown_ids
 from .vocabulary import RESPONSES, close_words, parse_answers
 
-# %% ../nbs/01_constraints.ipynb #770f29fc
+# %% ../nbs/01_constraints.ipynb #1bfb5b1c
 #| code-fold: true
 #| code-summary: "reading columns that name rows"
 _NAME = {1: "must", -1: "cannot", 0: "unsure"}
@@ -398,7 +398,7 @@ def _read_ids(columns, names, ids, n_samples, unknown, what):
         raise ValueError(unknown_ids(asked, ids, counted(bad.size, what), repair))
     return Named(rows[:, keep], ids, is_open, None if is_open else n_samples, "id", keep)
 
-# %% ../nbs/01_constraints.ipynb #8adb4603
+# %% ../nbs/01_constraints.ipynb #acc1013c
 #| code-fold: true
 #| code-summary: "SideInformation: what pairs and triples share"
 class SideInformation:
@@ -843,7 +843,7 @@ class SideInformation:
         if {"ids", "n_samples"} & kwargs.keys():
             known.pop("n_samples", None)
             known.pop("ids", None)
-        if kwargs.get("ids") in (True, False):
+        if isinstance(kwargs.get("ids"), bool):
             known.pop("by", None)
         rest = {k: columns[k] for k in ("weight", "expert") if k in columns}
         rows = [columns[k] for k in cls._cols]
@@ -1022,7 +1022,7 @@ def is_frame(x):
     """
     return hasattr(x, "columns") and hasattr(x, "__getitem__") and not isinstance(x, dict)
 
-# %% ../nbs/01_constraints.ipynb #bd18d4f6
+# %% ../nbs/01_constraints.ipynb #5def574b
 #| code-fold: true
 #| code-summary: "helpers of Constraints: reports, drawing pairs from labels"
 @dataclass(repr=False)
@@ -1308,7 +1308,7 @@ def _upper(n, i, j, w):
         )
     return [u.maximum(v) for u, v in zip(U, L)]
 
-# %% ../nbs/01_constraints.ipynb #ce803615
+# %% ../nbs/01_constraints.ipynb #6e980c4a
 #| code-fold: true
 #| code-summary: "Constraints and ClosedConstraints"
 class Constraints(SideInformation):
@@ -1920,7 +1920,7 @@ class ClosedConstraints(Constraints):
         self.expert = np.zeros(self._code.size, np.int64)
         return self.__dict__[name]
 
-# %% ../nbs/01_constraints.ipynb #03f1ee90
+# %% ../nbs/01_constraints.ipynb #99651985
 #| code-fold: true
 #| code-summary: "Triplets"
 _TRIPLE_WORDS = np.array([*RESPONSES["triple"], "unsure"])
@@ -2150,7 +2150,7 @@ def _distinct_triples(N, n, rng):
     key = rng.permutation(key)[:n]
     return np.column_stack([key // N // N, key // N % N, key % N])
 
-# %% ../nbs/01_constraints.ipynb #86dc7516
+# %% ../nbs/01_constraints.ipynb #9d5c8a8e
 #| code-fold: true
 #| code-summary: "as_constraints, as_triplets, and answers in the place of y"
 def _is_tuples(x, k):
@@ -2402,20 +2402,17 @@ def _meant_as_list(y, X):
     "The same for lists and arrays of tuples."
     if _is_tuples(y, 4):
         return "triplets"
-    if _is_tuples(y, 3) and (len(y) != len(X) or isinstance(y[0][2], str)):
+    n = X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else None
+    if _is_tuples(y, 3) and (len(y) != n or isinstance(y[0][2], str)):
         return "constraints"
     if isinstance(y, tuple) and _is_columns_and_values(y) and len(y[0]):
         first = y[0][0]
         size = len(first) if hasattr(first, "__len__") and not isinstance(first, str) else 0
         return {2: "constraints", 3: "triplets"}.get(size)
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
     array = np.asarray(y) if hasattr(y, "__array__") else None
-    if (
-        array is not None
-        and array.ndim == 2
-        and len(array) != n
-        and array.shape[1] in (2, 3, 4)
-    ):
+    if array is None or n is None or array.ndim != 2:
+        return None
+    if len(array) != n and array.shape[1] in (2, 3, 4):
         raise TypeError(
             f"y has shape {array.shape} but X has {n:,} rows: if these are answers, pass them as "
             "constraints= (or triplets=); if it is a target, it needs one row for each row of X."

@@ -186,6 +186,11 @@ def parameter_comments(
     return found
 
 
+def _sorted_words(found):
+    "A set of words in an order that does not change from run to run."
+    return "{" + ", ".join(sorted(found[1].split(", "))) + "}"
+
+
 def parameter_sentence(
     error: str,  # what scikit-learn says
     cls,  # the class
@@ -201,6 +206,7 @@ def parameter_sentence(
     -------
     str
     """
+    error = re.sub(r"\{('[^{}]*')\}", _sorted_words, error)
     name = re.search(r"The '(\w+)' parameter", error)
     meaning = parameter_comments(cls).get(name[1]) if name else None
     return f"{error} ({name[1]}: {meaning})" if meaning else error
@@ -208,6 +214,13 @@ def parameter_sentence(
 # %% ../nbs/01a_estimators.ipynb #0bd405eb
 #| code-fold: true
 #| code-summary: "ConstrainedClusterer"
+# In a study with a known number of clusters: TVClust is not told, COBRAS starts with it.
+_IN_A_STUDY = {
+    "tvclust": lambda K: {"n_clusters": None},
+    "cobras": lambda K: {"n_start": K},
+}
+
+
 def frame_index(X):
     """The index of a pandas data frame, None for anything else.
 
@@ -253,6 +266,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         register(cls)
 
     def __getattr__(self, name):
+        own = getattr(type(self), name, None)
+        if isinstance(own, property):  # its own error, e.g. NotFittedError, says more
+            return own.fget(self)
         new = type(self)._old_attributes.get(name)
         if new is None:
             raise AttributeError(
@@ -283,6 +299,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """
         known = inspect.signature(cls.__init__).parameters
         given = dict(n_clusters=n_clusters, random_state=random_state)
+        if cls.method_name in _IN_A_STUDY:
+            given |= _IN_A_STUDY[cls.method_name](n_clusters)
         return cls(**{k: v for k, v in given.items() if k in known})
 
     def _check_params(self):

@@ -376,7 +376,8 @@ def _relabel(standing, e, number, name):
             f"line {number} of {name} corrects answer {k!r}, which does not stand."
         )
     line, old = standing[k]
-    standing[k] = (line, {**old, "answer": e.get("answer")})
+    said = {key: v for key, v in old.items() if key != "how"}
+    standing[k] = (line, {**said, "answer": e.get("answer")})
 
 
 def read_log(

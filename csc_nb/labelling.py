@@ -1268,12 +1268,15 @@ class Session:
         where answers are saved
     annotator : str
         who answers
+    out : Path | None
+        where the clusters go; None: beside the log
     """
 
     items: Items
     run: Runner  # drives the learner, keeps the log
     log: Path | None  # where answers are saved
     annotator: str  # who answers
+    out: Path | None  # where the clusters go; None: beside the log
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ import threading, warnings, weakref
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import Callable, ClassVar, NamedTuple
 import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.utils import check_random_state
@@ -70,6 +70,17 @@ def triple_answer(
 # %% ../nbs/03_oracles.ipynb #585abca7
 class _Query:
     "What pairs and triples share."
+
+    kind: ClassVar[str]
+    _names: ClassVar[tuple]
+    answer: ClassVar[Callable]  # an answer in one form
+    word: ClassVar[Callable]  # an answer as it is written
+
+    number: int | None
+
+    @property
+    def key(self) -> tuple:
+        raise NotImplementedError
 
     def __post_init__(self):
         for k in self._names:
@@ -141,13 +152,19 @@ class Triple(_Query):
 
     Attributes
     ----------
+    a : int
+        a row number
+    b : int
+        another
+    c : int
+        a third
     number : int
         how many answers came before, filled in by the learner
     """
 
-    a: int
-    b: int
-    c: int
+    a: int  # a row number
+    b: int  # another
+    c: int  # a third
     number: int = field(
         default=None, kw_only=True
     )  # how many answers came before, filled in by the learner
@@ -239,6 +256,10 @@ class _Person:
         if again is None:
             again = self.asked[q] = self.asked.get(q, -1) + 1
         return self._say(q, self._rng(q, again + 1))
+
+    def _say(self, q, rng):
+        "The answer to `q`, with the randomness it may use."
+        raise NotImplementedError
 
     def _rng(self, q, again=0):
         return np.random.default_rng([self.seed, again, len(q.items), *q.key])
@@ -1775,9 +1796,9 @@ class ActiveLearner(ConstrainedClusterer):
     def __setstate__(self, state):
         super().__setstate__(state)
         if hasattr(self, "_talk"):
-            record = self._talk
-            self._talk = self.dialogue(self._X, self.seed_)
-            self._talk.record = record
+            talk = self.dialogue(self._X, self.seed_)
+            talk.record = list(state["_talk"])
+            self._talk = talk
 
 
 class _Begin:

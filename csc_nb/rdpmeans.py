@@ -1445,8 +1445,7 @@ class RDPMeans(ConstrainedClusterer):
     after each sweep without end, all rows in one cluster at the start, one run, until
     nothing moved for 20 sweeps. The plain constructor departs from it: exact prices, merges
     and a second start with `n_clusters` seeded clusters (mean ARI .82 to .86 on toys drawn
-    for the purpose), ξ in units of the data and its end chosen by held-out answers (F on
-    Table 1's sets .06 to .22 above the text's algorithm).
+    for the purpose), ξ in units of the data and its end chosen by held-out answers.
 
     Parameters
     ----------

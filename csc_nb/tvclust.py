@@ -14,7 +14,7 @@ import functools
 import math
 import warnings
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from scipy import sparse
@@ -48,7 +48,8 @@ def polya_urn(
     np.ndarray
         `(n,)` cluster of each point, in order of appearance
     """
-    z, sizes = np.zeros(n, dtype=np.int64), []
+    z = np.zeros(n, dtype=np.int64)
+    sizes = []
     for i in range(n):
         z[i] = k = rng.choice(len(sizes) + 1, p=np.array(sizes + [alpha]) / (i + alpha))
         if k == len(sizes):
@@ -283,7 +284,9 @@ class NormalInverseWishart(NamedTuple):
         rng
         """
         beta, nu, m, S = self.split(tau, N)
-        d, Lam, mu = len(self.m0), np.empty(S.shape), np.empty(m.shape)
+        d = len(self.m0)
+        Lam = np.empty(S.shape)
+        mu = np.empty(m.shape)
         for k in range(len(m)):
             A = np.tril(rng.standard_normal((d, d)), -1)
             A[np.diag_indices(d)] = np.sqrt(rng.chisquare(nu[k] - np.arange(d)))
@@ -337,7 +340,8 @@ def pair_counts(
     np.ndarray
         may inside, may-not inside, may-not outside, may outside
     """
-    f, s = links.f, links.s
+    f = links.f
+    s = links.s
     return np.array([f @ H, s @ H, s @ (1 - H), f @ (1 - H)])
 
 # %% ../nbs/10_tvclust.ipynb #cutbeta0
@@ -448,14 +452,16 @@ class Rate(NamedTuple):
         """
         if self.value is not None:
             return self.value, self.log_evidence(right, wrong)
-        a, b = self.right + right, self.wrong + wrong
+        a = self.right + right
+        b = self.wrong + wrong
         x = rng.beta(a, b) if self.floor == 0 else self._cut_draw(a, b, rng)
         x = min(max(x, 1e-12), 1 - 1e-12)
         prior = self._log_mass(self.right, self.wrong)
         return x, (a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - prior
 
     def _cut_draw(self, a, b, rng):
-        below, u = betainc(a, b, self.floor), rng.random()
+        below = betainc(a, b, self.floor)
+        u = rng.random()
         if below < 1 - 1e-6:
             return max(self.floor, betaincinv(a, b, below + (1 - below) * u))
         x, log_weight = _cut_beta(a, b, self.floor)  # hardly any mass above the floor
@@ -544,7 +550,7 @@ class TVModel(NamedTuple):
     ----------
     X : np.ndarray
         `(n, d)` data
-    family : NamedTuple
+    family : Any
         density of a cluster
     links : Links
         the answers
@@ -559,7 +565,7 @@ class TVModel(NamedTuple):
     """
 
     X: np.ndarray  # `(n, d)` data
-    family: NamedTuple  # density of a cluster
+    family: Any  # density of a cluster
     links: Links  # the answers
     alpha: float  # concentration
     noise: Noise  # trust in the answers
@@ -648,7 +654,8 @@ def friends_strangers(
         friends and strangers of `i` in each cluster
     """
     e = slice(links.indptr[i], links.indptr[i + 1])
-    at, answer = z[links.nbr[e]], links.edge[e]
+    at = z[links.nbr[e]]
+    answer = links.edge[e]
     return np.bincount(at, links.f[answer], K), np.bincount(at, links.s[answer], K)
 
 
@@ -679,7 +686,8 @@ def conditional(
     np.ndarray
         `(K+1,)` probability of each cluster, last of a new one
     """
-    K, x = z.max() + 1, m.X[i : i + 1]
+    K = z.max() + 1
+    x = m.X[i : i + 1]
     others = np.arange(len(z)) != i
     f, s = friends_strangers(i, z, m.links, K)
     w = np.full(K + 1, -np.inf)
@@ -702,7 +710,8 @@ def _chol_rank1(L, v, sign):
     for j in range(d):
         ljj = L[j, j]
         r = math.sqrt(max(ljj * ljj + sign * v[j] * v[j], 1e-14 * ljj * ljj))
-        c, s = r / ljj, v[j] / ljj
+        c = r / ljj
+        s = v[j] / ljj
         L[j, j] = r
         for i in range(j + 1, d):
             L[i, j] = (L[i, j] + sign * s * v[i]) / c
@@ -726,10 +735,13 @@ def _move(code, x, sign, N, M, L, w0):
 #| code-summary: "_log_pred: the predictive of a row in a block, for the three families"
 @njit(cache=True)
 def _log_pred(code, x, N, M, L, w0, nu0, s2):
-    "Log-predictive of row `x`, up to terms common to all blocks (`M`: mean, sum or counts)."
-    d, out = len(x), 0.0
+    "Log-predictive of row `x`, up to terms common to all blocks; `M`: mean, sum, counts."
+    d = len(x)
+    out = 0.0
     if code == 0:  # Student's t
-        b, nu, quad = w0 + N, nu0 + N, 0.0
+        b = w0 + N
+        nu = nu0 + N
+        quad = 0.0
         v = np.empty(d)
         for i in range(d):
             t = x[i] - M[i]
@@ -764,7 +776,8 @@ def _log_pred(code, x, N, M, L, w0, nu0, s2):
 @njit(cache=True)
 def _pick(lw, u):
     "The index which the uniform number `u` picks from log-weights; `lw` is used up."
-    top, total = lw.max(), 0.0
+    top = lw.max()
+    total = 0.0
     for k in range(len(lw)):
         lw[k] = math.exp(lw[k] - top)
         total += lw[k]
@@ -784,7 +797,8 @@ def _gibbs_sweep(
     cap, live = len(N), 0  # block 0 is the empty table
     for k in range(1, cap):
         live += N[k] > 0.5
-    lw, link = np.empty(cap), np.zeros(cap)
+    lw = np.empty(cap)
+    link = np.zeros(cap)
     for t in range(start, len(order)):
         if live == cap - 1:
             return t  # no free block left: the caller makes room
@@ -822,7 +836,7 @@ def _gibbs_sweep(
 
 # %% ../nbs/10_tvclust.ipynb #explicit
 #| code-fold: true
-#| code-summary: "_explicit_sweep: the paper's sweep, with the parameters of the clusters drawn"
+#| code-summary: "_explicit_sweep: the paper's sweep, with drawn parameters of the clusters"
 @njit(cache=True)
 def _explicit_kernel(Q, new, z, order, start, u, N, indptr, nbr, gain, limit):
     "Reseat by (13) with given parameters; stops after a point that opens a cluster."
@@ -854,14 +868,19 @@ def _explicit_kernel(Q, new, z, order, start, u, N, indptr, nbr, gain, limit):
 
 def _explicit_sweep(z, m, gain, rng):
     "Labels 1..K after a sweep of (13); the parameters come first, given the labels."
-    n, family, L = len(z), m.family, m.links
-    T, seen, t = family.T(m.X), z > 0, 0
+    n = len(z)
+    family = m.family
+    L = m.links
+    T = family.T(m.X)
+    seen = z > 0
+    t = 0
     tau, N = block_stats(family, m.X[seen], z[seen] - 1, max(z.max(), 0))
     theta, minus_psi = family.draw(tau, N, rng)
     Q = T @ theta.T + minus_psi
     alone = family.log_m(family.tau0 + T, np.ones(n)) - family.log_m(family.tau0, 0.0)
     new = np.log(m.alpha) + alone
-    order, u = rng.permutation(n), rng.random(n)
+    order = rng.permutation(n)
+    u = rng.random(n)
     while t < n:
         rule = L.indptr, L.nbr, gain, float(m.T)
         K = len(N)
@@ -910,7 +929,8 @@ def block_stats(
         K = R.max() + 1 if K is None else K
     else:
         K = R.shape[1]
-    tau, N = np.tile(family.tau0, (K, 1)), np.zeros(K)
+    tau = np.tile(family.tau0, (K, 1))
+    N = np.zeros(K)
     for rows in _chunks(len(X), tau.shape[1]):
         T = family.T(X[rows])
         m = len(T)
@@ -925,8 +945,10 @@ def block_stats(
 
 def _kernel_blocks(family, tau, N, room):
     "Statistics as the kernel wants them: the empty table, the clusters, free blocks."
-    tau, N = np.vstack([family.tau0, tau]), np.r_[0.0, N]
-    K, d = len(N), len(family.tau0 if family.code == 2 else family.m0)
+    tau = np.vstack([family.tau0, tau])
+    N = np.r_[0.0, N]
+    K = len(N)
+    d = len(family.tau0 if family.code == 2 else family.m0)
     M = np.zeros((K + room, d))
     L = np.zeros((K + room, d, d) if family.code == 0 else (K + room, 1, 1))
     if family.code == 0:
@@ -1022,7 +1044,9 @@ def gibbs_step(
     -------
     GibbsState
     """
-    L, p, q = m.links, state.p, state.q
+    L = m.links
+    p = state.p
+    q = state.q
     gain = (L.f * np.log(p / (1 - q)) - L.s * np.log(q / (1 - p)))[L.edge]
     sweep = _explicit_sweep if explicit else _collapsed_sweep
     z = np.unique(sweep(state.z + 1, m, gain, rng), return_inverse=True)[1]
@@ -1034,9 +1058,13 @@ def gibbs_step(
 
 def _collapsed_sweep(z, m, gain, rng):
     "Labels 1..K (0: not seated) after a sweep with the parameters integrated out."
-    n, family, t, room = len(z), m.family, 0, 8
+    n = len(z)
+    family = m.family
+    t = 0
+    room = 8
     Y = np.ascontiguousarray(m.X if family.code == 2 else m.X - family.m0)
-    order, u = rng.permutation(n), rng.random(n)
+    order = rng.permutation(n)
+    u = rng.random(n)
     links = m.links.indptr, m.links.nbr, gain
     while t < n:
         seen = z > 0
@@ -1207,7 +1235,8 @@ def _update_linked(Q, R, rows, indptr, nbr, M):
         for e in range(indptr[i], indptr[i + 1]):
             for k in range(K):
                 lw[k] += M[e] * R[nbr[e], k]
-        top, total = lw.max(), 0.0
+        top = lw.max()
+        total = 0.0
         for k in range(K):
             lw[k] = math.exp(max(lw[k] - top, -69.0))
             total += lw[k]  # 1e-30: tinier numbers are slow
@@ -1229,12 +1258,14 @@ def _local(R, batch, tau, N, counts, m):
     "Update the rows of `batch` in place; yields rows, T(x), and what `R` was."
     eta, c = m.family.expect(tau, N)
     c = c + stick_logs(N, m.alpha, len(N) == m.T)[0]
-    gain, deg = _link_gain(m.links, m.noise, counts), np.diff(m.links.indptr)
+    gain = _link_gain(m.links, m.noise, counts)
+    deg = np.diff(m.links.indptr)
     for chunk in _chunks(len(batch), tau.shape[1]):
         rows = batch[chunk]
         T = m.family.T(m.X[rows])
         Q = T @ eta.T + c
-        old, linked = R[rows], deg[rows] > 0
+        old = R[rows]
+        linked = deg[rows] > 0
         R[rows[~linked]] = _softmax(Q[~linked])
         _update_linked(Q[linked], R, rows[linked], m.links.indptr, m.links.nbr, gain)
         yield rows, T, old
@@ -1260,7 +1291,10 @@ def vb_step(
     -------
     VBState
     """
-    R, tau, N, counts = state.R, state.tau.copy(), state.N.copy(), state.counts
+    R = state.R
+    tau = state.tau.copy()
+    N = state.N.copy()
+    counts = state.counts
     for batch in batches or [np.arange(len(R))]:
         for rows, T, old in _local(R, batch, tau, N, counts, m):
             change = R[rows] - old
@@ -1308,9 +1342,15 @@ def svb_step(
     VBState
         its `elbo` is a noisy estimate
     """
-    R, L, K = state.R, m.links, state.R.shape[1]
-    up, inside = len(R) / len(batch), np.zeros(len(R))
-    tau, N, entropy, h = np.tile(m.family.tau0, (K, 1)), np.zeros(K), 0.0, 0.0
+    R = state.R
+    L = m.links
+    K = state.R.shape[1]
+    up = len(R) / len(batch)
+    inside = np.zeros(len(R))
+    tau = np.tile(m.family.tau0, (K, 1))
+    N = np.zeros(K)
+    entropy = 0.0
+    h = 0.0
     for rows, T, _ in _local(R, batch, state.tau, state.N, state.counts, m):
         tau += up * R[rows].T @ T
         N += up * R[rows].sum(0)
@@ -1321,7 +1361,8 @@ def svb_step(
     e = np.flatnonzero(w)
     weighted = L._replace(f=(w * L.f)[e], s=(w * L.s)[e])
     counts = pair_counts(_overlap(R, L.a[e], L.b[e]), weighted)
-    estimate, old = (tau, N, counts), (state.tau, state.N, state.counts)
+    estimate = (tau, N, counts)
+    old = (state.tau, state.N, state.counts)
     new = [(1 - rho) * a + rho * b for a, b in zip(old, estimate)]
     return VBState(R, *new, _noisy_bound(new, estimate, entropy, m._replace(h=h)))
 
@@ -1359,7 +1400,10 @@ def svb_run(
     tuple
         state, noisy bound after every step
     """
-    n, path, means, t = len(m.X), [s.elbo], [-np.inf], 0
+    n = len(m.X)
+    path = [s.elbo]
+    means = [-np.inf]
+    t = 0
     while len(means) <= max_epochs:
         for batch in np.array_split(rng.permutation(n), -(-n // batch_size)):
             s = svb_step(s, m, np.sort(batch), (t + 10.0) ** -forgetting)
@@ -1375,7 +1419,9 @@ def svb_run(
 #| code-summary: "vb_merge: join clusters while that raises the bound"
 def _merge_upper(s, m):
     "Gain of merging every pair of clusters, without the (never positive) entropy."
-    K, fam, L = len(s.N), m.family, m.links
+    K = len(s.N)
+    fam = m.family
+    L = m.links
     k, l = np.triu_indices(K, 1)
     own = fam.log_m(s.tau, s.N)
     joined = fam.log_m(s.tau[k] + s.tau[l] - fam.tau0, s.N[k] + s.N[l])
@@ -1385,9 +1431,12 @@ def _merge_upper(s, m):
         N = s.N.copy()
         N[k[t]] += N[l[t]]
         gain[t] += stick_logs(np.sort(np.delete(N, l[t]))[::-1], m.alpha, False)[1] - base
-    Ra, Rb = s.R[L.a], s.R[L.b]
-    F, S = Ra.T @ (L.f[:, None] * Rb), Ra.T @ (L.s[:, None] * Rb)
-    F, S = (F + F.T)[k, l], (S + S.T)[k, l]
+    Ra = s.R[L.a]
+    Rb = s.R[L.b]
+    F = Ra.T @ (L.f[:, None] * Rb)
+    S = Ra.T @ (L.s[:, None] * Rb)
+    F = (F + F.T)[k, l]
+    S = (S + S.T)[k, l]
     merged = s.counts[:, None] + np.array([F, S, -S, -F])
     gain += m.noise.log_evidence(merged) - m.noise.log_evidence(s.counts)
     return k, l, gain
@@ -1400,10 +1449,12 @@ def _best_merge(s, m, tries):
     for t in np.argsort(-gain)[:tries]:
         if gain[t] <= best:
             break
-        a, b = s.R[:, k[t]], s.R[:, l[t]]
+        a = s.R[:, k[t]]
+        b = s.R[:, l[t]]
         exact = gain[t] - (xlogy(a + b, a + b) - xlogy(a, a) - xlogy(b, b)).sum()
         if exact > best:
-            best, pick = exact, (k[t], l[t])
+            best = exact
+            pick = (k[t], l[t])
     return pick
 
 
@@ -1440,7 +1491,8 @@ def vb_merge(
         if pick is None:
             break
         s = vb_state(_merged(s.R, *pick), m)
-    order, full = np.argsort(-s.N, kind="stable"), len(s.N) == m.T
+    order = np.argsort(-s.N, kind="stable")
+    full = len(s.N) == m.T
     before, after = (stick_logs(N, m.alpha, full)[1] for N in (s.N, s.N[order]))
     if after - before < 1e-9:
         return s
@@ -1489,7 +1541,9 @@ def vb_split(
     -------
     VBState
     """
-    s, Y, z = state, _scaled(m), state.R.argmax(1)
+    s = state
+    Y = _scaled(m)
+    z = state.R.argmax(1)
     for k in range(len(state.N)):
         rows = np.flatnonzero(z == k)
         if len(s.N) >= m.T or len(rows) < 4 or not np.ptp(Y[rows], axis=0).any():
@@ -1578,7 +1632,8 @@ def vb_run(
     tuple
         final state, bound after every pass
     """
-    path, rounds = [s.elbo], 3
+    path = [s.elbo]
+    rounds = 3
     for it in range(max_iter):
         s = vb_step(s, m, batches)
         path.append(s.elbo)
@@ -1586,7 +1641,8 @@ def vb_run(
         if done or it % 10 == 9:
             s = vb_merge(s, m)
             if done and rng is not None and rounds:
-                s, rounds = vb_split(s, m, rng), rounds - 1
+                s = vb_split(s, m, rng)
+                rounds = rounds - 1
             done = done and s.elbo - path[-1] < tol * len(m.X)
             path[-1] = s.elbo
             if done:
@@ -1632,7 +1688,8 @@ def vb_fit(
     tuple
         final state, and the bound after every pass or stochastic step
     """
-    n, batches = len(m.X), None
+    n = len(m.X)
+    batches = None
     if batch_size is not None:
         batches = np.array_split(rng.permutation(n), -(-n // batch_size))
 
@@ -1651,9 +1708,12 @@ def vb_fit(
 
 def _stochastic_run(s, m, rng, batch_size, max_iter, tol, forgetting):
     "Steps, then merges and splits, until neither changes the clusters; one exact pass."
-    path, rounds, K = [], 4, -1
+    path = []
+    rounds = 4
+    K = -1
     while rounds and K != len(s.N):
-        K, rounds = len(s.N), rounds - 1
+        K = len(s.N)
+        rounds = rounds - 1
         s, more = svb_run(s, m, rng, batch_size, max_iter, tol, forgetting)
         path.append(more)
         s = vb_split(vb_merge(vb_state(s.R, m), m), m, rng)
@@ -1681,7 +1741,8 @@ def sub_model(m, rows):
     new[rows] = np.arange(len(rows))
     L = m.links
     keep = (new[L.a] >= 0) & (new[L.b] >= 0)
-    a, b = new[L.a[keep]], new[L.b[keep]]
+    a = new[L.a[keep]]
+    b = new[L.b[keep]]
     links = Links(len(rows), a, b, L.f[keep], L.s[keep], *csr_adjacency(len(rows), a, b))
     return m._replace(X=m.X[rows], links=links, h=m.family.h(m.X[rows]).sum())
 
@@ -1766,7 +1827,8 @@ def _rate(name, value):
 
 def _informative(X):
     "Columns that are not constant; the first one if all are."
-    sd, size = X.std(0), abs(X).max(0)
+    sd = X.std(0)
+    size = abs(X).max(0)
     varies = np.flatnonzero(sd > 1e-12 * size)
     return varies if len(varies) else np.arange(1)
 
@@ -1849,7 +1911,7 @@ class TVClust(ConstrainedClusterer):
         (n_answers,) posterior chance that each answer is wrong
     suspects_ : np.ndarray
         answers with suspicion above ½ by position, most suspect first
-    family_ : NamedTuple
+    family_ : Any
         density of a cluster, with its prior; no constant columns
     objective_history_ : np.ndarray
         cost, best so far: minus bound, or minus log joint
@@ -1913,7 +1975,7 @@ class TVClust(ConstrainedClusterer):
     q_: float  # posterior mean: chance that a false pair is called "different"
     suspicion_: np.ndarray  # (n_answers,) posterior chance that each answer is wrong
     suspects_: np.ndarray  # answers with suspicion above ½ by position, most suspect first
-    family_: NamedTuple  # density of a cluster, with its prior; no constant columns
+    family_: Any  # density of a cluster, with its prior; no constant columns
     objective_history_: np.ndarray  # cost, best so far: minus bound, or minus log joint
     n_iter_: int  # passes, or sweeps of the sampler with the burn-in
     elbo_history_: np.ndarray  # mean field: bound after each pass; noisy if stochastic
@@ -2001,7 +2063,8 @@ class TVClust(ConstrainedClusterer):
             self.family_ = default_family(X, self.likelihood)
         if self.family_.code == 2:
             _check_counts(X)
-        p, tied = _rate("p", self.p), isinstance(self.q, str) and self.q == "same"
+        p = _rate("p", self.p)
+        tied = isinstance(self.q, str) and self.q == "same"
         noise = Noise(p, p if tied else _rate("q", self.q), tied)
         links = make_links(len(X), c.a, c.b, c.value, c.weight)
         return tv_model(X, self.family_, links, self.alpha, noise, limit)
@@ -2026,7 +2089,9 @@ class TVClust(ConstrainedClusterer):
     def _fit_gibbs(self, m, rng):
         rng = np.random.default_rng(rng.randint(2**31 - 1))
         explicit = self.inference == "gibbs-explicit"
-        s, draws, trace = gibbs_init(m, rng, explicit=explicit), [], []
+        s = gibbs_init(m, rng, explicit=explicit)
+        draws = []
+        trace = []
         for t in range(2 * self.max_iter):
             s = gibbs_step(s, m, rng, explicit)
             trace.append((s.K, s.log_joint, s.p, s.q))
@@ -2105,7 +2170,8 @@ class TVClust(ConstrainedClusterer):
         family = self.family_
         N, M, L = _kernel_blocks(family, self._tau, self._N, 0)
         Y = np.ascontiguousarray(X if family.code == 2 else X - family.m0)
-        out, prior = np.empty((len(Y), len(N) - 1)), _kernel_prior(family)
+        out = np.empty((len(Y), len(N) - 1))
+        prior = _kernel_prior(family)
         for i, k in np.ndindex(out.shape):
             block = N[k + 1], M[k + 1], L[k + 1]
             out[i, k] = _log_pred(family.code, Y[i], *block, *prior)

@@ -736,18 +736,18 @@ ESTIMATORS = [
     (
         "half a cluster",
         lambda: RDPMeans(n_clusters=2.5).fit(NUMBERS),
-        ["n_clusters must be a whole number of at least 1", "2.5"],
+        ["range [1, inf)", "2.5"],
     ),
     (
         "lambda below zero",
         lambda: RDPMeans(lam=-1.0).fit(NUMBERS),
-        ["lam=-1.0", "price of a cluster"],
+        ["Got -1.0", "price λ of a cluster"],
     ),
-    ("xi shrinks", lambda: RDPMeans(xi_rate=0.5).fit(NUMBERS), ["xi_rate=0.5", "above 1"]),
+    ("xi shrinks", lambda: RDPMeans(xi_rate=0.5).fit(NUMBERS), ["Got 0.5", "above 1"]),
     (
         "unknown divergence",
         lambda: RDPMeans(divergence="cosine").fit(NUMBERS),
-        ["divergence='cosine'", "known are euclidean"],
+        ["'euclidean'", "Got 'cosine'"],
     ),
     (
         "negative counts",
@@ -757,19 +757,23 @@ ESTIMATORS = [
     (
         "certain answers",
         lambda: TVClust(p=1.0).fit(NUMBERS),
-        ["p must be 'learn' or a number strictly between 0 and 1"],
+        ["(0.0, 1.0)", "Got 1.0"],
     ),
     (
         "unknown inference",
-        lambda: TVClust("mcmc").fit(NUMBERS),
-        ["inference must be 'gibbs' or 'variational'"],
+        lambda: TVClust(inference="mcmc").fit(NUMBERS),
+        ["'gibbs'", "Got 'mcmc'"],
     ),
     (
         "no component",
         lambda: TVClust(n_components=0).fit(NUMBERS),
-        ["n_components must be a whole number of at least 1", "0"],
+        ["range [1, inf)", "Got 0"],
     ),
-    ("alpha zero", lambda: TVClust(alpha=0).fit(NUMBERS), ["alpha must be positive"]),
+    (
+        "alpha zero",
+        lambda: TVClust(alpha=0).fit(NUMBERS),
+        ["Got 0", "concentration, above 0"],
+    ),
     (
         "pairs of another table",
         lambda: TVClust().fit(NUMBERS[:10], constraints=CHAIN),

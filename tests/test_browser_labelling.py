@@ -129,11 +129,13 @@ def judge(log, given, clusters, columns=("pressure", "flow")):
     said = standing_answers(read_journal(log)[0])
     assert [(sorted(e["items"]), e["answer"]) for e in said] == given and len(given) == 40
     table = pd.read_csv(clusters)
+    copy = Path(log).with_suffix(".copy.jsonl")  # a kernel may still have the log
+    copy.write_bytes(Path(log).read_bytes())
     again = AskPairs(
         pd.read_csv(Path(clusters).parent / "moons.csv", keep_default_na=False, dtype=str),
         id="id",
         show=list(columns),
-        log=log,
+        log=copy,
         annotator="A",
         learner=NCOBRAS(random_state=0),
     )

@@ -8,7 +8,7 @@ import nbformat, yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
-PARTS = {"0": "Foundations", "1": "Chapters", "2": "Baselines", "3": "Tools"}
+PARTS = {"0": "Foundations", "1": "Chapters", "2": "Baselines", "3": "Tools", "4": "Beyond the papers"}
 
 
 class Chapter(NamedTuple):

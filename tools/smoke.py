@@ -10,9 +10,9 @@ assert Path(csc_nb.__file__).is_relative_to(sys.argv[1]), csc_nb.__file__
 for name in csc_nb.__all__:
     getattr(csc_nb, name)
 iris = csc_nb.load("iris")
-answers = csc_nb.Constraints.from_labels(iris.y, 60, noise=0.1, random_state=0)
-labels = csc_nb.RDPMeans(3, random_state=0).fit(iris.X, constraints=answers).labels_
-assert csc_nb.ari(iris.y, labels) > 0.6
+answers = csc_nb.Constraints.from_labels(iris.target, 60, noise=0.1, random_state=0)
+labels = csc_nb.RDPMeans(3, random_state=0).fit(iris.data, constraints=answers).labels_
+assert csc_nb.ari(iris.target, labels) > 0.6
 assert "Parameters" in csc_nb.RDPMeans.__doc__
 version = subprocess.run(
     [sys.executable, "-m", "csc_nb", "--version"], capture_output=True, text=True
