@@ -54,7 +54,8 @@ def test_a_dropped_notebook_appears_everywhere(tmp_path):
         capture_output=True,
     )
     assert (
-        run("-c", "import csc_nb; print(csc_nb.hello_trial('you'))").strip() == "hello you"
+        run("-c", "from csc_nb.trial import hello_trial; print(hello_trial('you'))").strip()
+        == "hello you"
     )
     run("tools/readme.py")
     row = next(
