@@ -35,8 +35,10 @@ def table(title, rows):
     "A section as a table."
     if not rows:
         return ""
-    cells = [f"| `{n}` | {kind and f'`{kind}`'} | {text} |" for n, kind, text in rows]
-    cells = [re.sub(r"(?<=`)([^`]*)\|([^`]*)(?=`)", r"\1\\|\2", c) for c in cells]
+    cells = []
+    for name, kind, text in rows:
+        row = [f"`{name}`", f"`{kind}`" if kind else "", text]
+        cells.append("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |")
     head = [f"## {title}", "", "| name | type, default | meaning |", "|---|---|---|"]
     return "\n".join([*head, *cells, ""])
 
@@ -52,6 +54,15 @@ def methods_of(cls):
     return rows
 
 
+def shown(name, signature):
+    "A signature, one parameter a line when it is long."
+    if len(name + signature) <= 88:
+        return name + signature
+    inner, _, after = signature[1:].rpartition(")")
+    parts = re.split(r", (?![^([{]*[)\]}])", inner)
+    return "\n".join([f"{name}(", *(f"    {p}," for p in parts), f"){after}"])
+
+
 def page(name, thing, chapter):
     "The page of one public name, as MyST markdown."
     parts = sections(inspect.getdoc(thing) or "")
@@ -59,7 +70,7 @@ def page(name, thing, chapter):
     signature = re.sub(r"<[^<>]*>", "…", signature)
     text = [f"# {name}", ""]
     text += [f"*Derived in [{chapter[0]}](../{chapter[1]}).*", ""] if chapter else []
-    text += ["```python", f"{name}{signature}", "```", "", *parts[""], ""]
+    text += ["```python", shown(name, signature), "```", "", *parts[""], ""]
     for title in ("Parameters", "Attributes", "Returns"):
         text.append(table(title, entries(parts.get(title, []))))
     if inspect.isclass(thing):

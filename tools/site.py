@@ -24,7 +24,7 @@ SOURCE_LINK = re.compile(r"<a\b[^>]*>\s*source\s*</a>|\[source\]\([^)]*\)")
 CONF = """
 project = "csc_nb"; copyright = "csc_nb authors"; author = "csc_nb authors"; html_title = "csc_nb"
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinx-mathjax-offline"]
-nb_execution_mode = "off"; nb_ipywidgets_js = {}; nb_merge_streams = True
+nb_execution_mode = "off"; nb_render_markdown_format = "gfm"; nb_ipywidgets_js = {}; nb_merge_streams = True
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
 myst_dmath_double_inline = True; myst_dmath_allow_space = True; myst_heading_anchors = 3
 html_theme = "sphinx_book_theme"; html_static_path = ["_static"]; html_css_files = ["csc.css"]; html_show_sphinx = False
@@ -60,9 +60,15 @@ def readable(cells):
             if "Exported source" in c.source and out and "show_doc(" in out[-1].source:
                 out.pop()
             hidden = re.search(r"^#\|\s*echo:\s*false", c.source, re.M)
+            folded = re.search(r"^#\|\s*code-fold:\s*true", c.source, re.M)
+            inside = re.search(r'^#\|\s*code-summary:\s*"?(.+?)"?\s*$', c.source, re.M)
             c.source = re.sub(r"^#\|.*\n?", "", c.source, flags=re.M).strip("\n")
             if hidden:
                 c.metadata["tags"] = ["remove-input"]
+            elif folded:
+                c.metadata["tags"] = ["hide-input"]
+                if inside:
+                    c.metadata["mystnb"] = {"code_prompt_show": inside[1]}
         out.append(c)
     return out
 
