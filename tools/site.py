@@ -57,8 +57,8 @@ def readable(cells):
     out = []
     for c in cells:
         if c.cell_type == "code":
-            if "Exported source" in c.source and out and "show_doc(" in out[-1].source:
-                out.pop()
+            if re.search(r"^show_doc\(", c.source, re.M):
+                continue  # the source stands beside it, and the reference has a page for it
             hidden = re.search(r"^#\|\s*echo:\s*false", c.source, re.M)
             folded = re.search(r"^#\|\s*code-fold:\s*true", c.source, re.M)
             inside = re.search(r'^#\|\s*code-summary:\s*"?(.+?)"?\s*$', c.source, re.M)
