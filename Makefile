@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.stamp
+QUICK := $(patsubst %,tests/test_%.py,answer_layer constraints graph public signatures tools ledger metrics softmax)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-quick lint format mutants release-check lab docs notebooks readme experiments bench clean
+.PHONY: live help demo test test-all test-quick lint format mutants release-check lab docs slides notebooks readme experiments bench clean
 
 help:            ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 14
@@ -30,38 +31,42 @@ demo: $(STAMP)-base  ## k-means, hard constraints and ours as answers get worse:
 test: $(STAMP)-dev  ## everything CI needs: export, notebooks, site, tests, lint, package
 	@$(BIN)/python tools/test.py
 
-test-quick: $(STAMP)-dev  ## the inner loop: export, lint, and the tests of the foundations and of one seed each
-	@$(BIN)/python tools/test.py export lint
-	@$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/test_answer_layer.py tests/test_constraints.py tests/test_graph.py tests/test_public.py tests/test_ledger.py
+test-quick: $(STAMP)-dev  ## the inner loop: export, lint, and the tests of the foundations and of the contract
+	@$(BIN)/python tools/test.py export lint longlines
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow and not browser" $(QUICK)
 
-lint: $(STAMP)-dev  ## formatting and rules (ruff)
-	@$(BIN)/python tools/test.py lint
+lint: $(STAMP)-dev  ## formatting and rules (ruff), lines wider than the page, attributes (pyright)
+	@$(BIN)/python tools/test.py lint longlines types
 
 format: $(STAMP)-dev  ## repair the formatting
 	@$(BIN)/ruff format .
 
-mutants: $(STAMP)-dev  ## break the code in named places; every break must be noticed by the tests it names
-	@$(BIN)/python tools/mutants.py
+mutants: $(STAMP)-dev  ## break the code in named places; every break must be noticed by the tests it names (SAMPLE=50 for some)
+	@$(BIN)/python tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE))
 
-release-check: $(STAMP)-dev  ## source distribution and wheel in a fresh environment, with the real dependencies
+release-check: $(STAMP)-dev  ## sdist, wheel, editable; every Python of 3.11 to 3.13 that is here; lowest versions; nbdev 3
 	@$(BIN)/python tools/test.py package
-	@rm -rf build/release && mkdir -p build/release && $(PYTHON) -m venv build/release/env
-	@build/release/env/bin/python -m pip install -q --disable-pip-version-check .
-	@cd build/release && env/bin/python ../../tools/smoke.py env
+	@$(BIN)/python tools/release.py
 
 test-all: $(STAMP)-dev  ## the same with slow tests and slow cells
 	@$(BIN)/python tools/test.py --slow
 
-lab: $(STAMP)-dev  ## JupyterLab on the notebooks
-	@$(BIN)/jupyter lab --notebook-dir=nbs
+lab: $(STAMP)-dev  ## JupyterLab; your own notebooks go to work/, which no check looks at
+	@mkdir -p work && $(BIN)/jupyter lab
 
 docs: $(STAMP)-dev  ## build the site into _docs
 	@$(BIN)/python tools/site.py
+
+slides: $(STAMP)-dev  ## offline slides of the lessons into _slides (NB=nbs/12_experts.ipynb for one)
+	@$(BIN)/python tools/slides.py _slides $(NB)
 
 notebooks: $(STAMP)-dev  ## export the package, execute every notebook, save outputs, refresh README (NB=nbs/10_x.ipynb for one)
 	@$(BIN)/python tools/export.py
 	@$(BIN)/python tools/execute.py $(NB)
 	@$(BIN)/python tools/readme.py
+
+live: $(STAMP)-dev  ## compile the kernels for the browser that changed (csc_nb/static/live)
+	@$(BIN)/python tools/wasm.py
 
 readme: $(STAMP)-dev  ## README.md from nbs/index.ipynb
 	@$(BIN)/python tools/readme.py

@@ -25,7 +25,7 @@ setuptools.setup(
     long_description_content_type="text/markdown",
     packages=setuptools.find_packages(include=["csc_nb", "csc_nb.*"]),
     include_package_data=True,
-    package_data={"csc_nb": ["data/*", "static/*", "py.typed"]},
+    package_data={"csc_nb": ["data/*", "static/*", "static/live/*", "py.typed"]},
     url=cfg["git_url"],
     project_urls={
         "Documentation": cfg["doc_host"] + cfg["doc_baseurl"],

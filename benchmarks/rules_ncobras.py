@@ -6,7 +6,7 @@ A row for each set, noise and combination: means over the seeds of ARI after 25,
 All rows may be asked about and all are scored; 1000 rows of the larger sets.
 """
 
-import argparse, csv
+import argparse
 import numpy as np
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score as ari
@@ -14,19 +14,16 @@ from csc_nb.cobras import COBRAS
 from csc_nb.datasets import load
 from csc_nb.ncobras import NCOBRAS
 from csc_nb.oracles import NoisyOracle
+from csc_nb.sweeps import cross, experiment
 from run_ncobras import detection
 
 SETS = "newthyroid column_3C pendigits389 blobs3 blobs10 satimage letters_ijlt msrcv2_six crabs_species".split()
 BLOBS = dict(
     blobs3=(180, 4, 3, 2.6, 3), blobs10=(1000, 12, 10, 3.2, 1)
 )  # rows, columns, clusters, spread, seed
-RULES = [
-    ("largest", "central"),
-    ("doubt", "central"),
-    ("largest", "kept"),
-    ("doubt", "kept"),
-]
 AT = (25, 50, 75, 100)
+FIELDS = "set noise method split_by speaker seeds ari25 ari50 ari75 ari100".split()
+FIELDS += "super_instances checks tp fp fn".split()
 
 
 def data(name):
@@ -59,42 +56,40 @@ def curve(est, X, y, noise, seed):
     return out
 
 
+def run(set, noise, split_by, speaker, seeds):
+    "One row: means over the seeds."
+    X, y = data(set)
+    curves, sis, checks, hit = [], [], [], np.zeros(3, int)
+    for s in seeds:
+        who = {"centre": "central"}.get(speaker, speaker)
+        rules = dict(split_by=split_by, representative=who, random_state=s)
+        est = NCOBRAS(noise, **rules) if noise else COBRAS(**rules)
+        curves.append(curve(est, X, y, noise, s))
+        sis.append(len(est.super_instances_))
+        checks.append(len(getattr(est, "redundant_", ())))
+        if noise:
+            hit += detection(est, y)[0]
+    return dict(
+        method="NCOBRAS" if noise else "COBRAS",
+        seeds=len(seeds),
+        **{f"ari{t}": round(v, 4) for t, v in zip(AT, np.mean(curves, 0))},
+        super_instances=np.mean(sis),
+        checks=np.mean(checks),
+        **dict(zip(("tp", "fp", "fn"), hit.tolist())),
+    )
+
+
 if __name__ == "__main__":
     p = argparse.ArgumentParser()
     p.add_argument("out")
     p.add_argument("--seeds", type=int, nargs="+", default=list(range(10, 20)))
     a = p.parse_args()
-    rows = []
-    for name in SETS:
-        X, y = data(name)
-        for noise in (0.0, 0.05, 0.1):
-            for split_by, representative in RULES:
-                curves, sis, checks, hit = [], [], [], np.zeros(3, int)
-                for s in a.seeds:
-                    rules = dict(
-                        split_by=split_by, representative=representative, random_state=s
-                    )
-                    est = NCOBRAS(noise, **rules) if noise else COBRAS(**rules)
-                    curves.append(curve(est, X, y, noise, s))
-                    sis.append(len(est.super_instances_))
-                    checks.append(len(getattr(est, "redundant_", ())))
-                    if noise:
-                        hit += detection(est, y)[0]
-                rows.append(
-                    dict(
-                        set=name,
-                        noise=noise,
-                        method="NCOBRAS" if noise else "COBRAS",
-                        split_by=split_by,
-                        representative=representative,
-                        seeds=len(a.seeds),
-                        **{f"ari{t}": round(v, 4) for t, v in zip(AT, np.mean(curves, 0))},
-                        super_instances=np.mean(sis),
-                        checks=np.mean(checks),
-                        **dict(zip(("tp", "fp", "fn"), hit.tolist())),
-                    )
-                )
-    with open(a.out, "w", newline="") as f:
-        w = csv.DictWriter(f, rows[0])
-        w.writeheader()
-        w.writerows(rows)
+    grid = cross(
+        set=SETS,
+        noise=(0.0, 0.05, 0.1),
+        split_by=("largest", "doubt"),
+        speaker=("centre", "kept"),
+    )
+    experiment(
+        run, grid, a.out, columns=FIELDS, send=lambda t: dict(seeds=a.seeds), n_jobs=1
+    )

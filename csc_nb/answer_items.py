@@ -481,6 +481,7 @@ def table_prior(
     kind: int,  # number in `KINDS`
     shape: tuple,  # truths, responses with "unsure" last
     unsure: bool,  # was "unsure" ever said?
+    lowest: int = 0,  # grades begin here
 ) -> np.ndarray:  # truth × response
     """Pseudo-answers behind a table: ten or so a truth, six in seven right.
 
@@ -492,6 +493,8 @@ def table_prior(
         truths, responses with "unsure" last
     unsure : bool
         was "unsure" ever said?
+    lowest : int, default=0
+        grades begin here
 
     Returns
     -------
@@ -501,9 +504,12 @@ def table_prior(
     truths, real = shape[0], shape[1] - 1
     A = np.zeros(shape)
     if kind == 3:
-        scale = np.linspace(-1, 1, real) if real > 1 else np.zeros(1)
+        steps = max(real - 1 - lowest, 1)
+        scale = np.clip(2 * (np.arange(real) - lowest) / steps - 1, -1, 1)
+        scale = scale if real > 1 else np.zeros(1)
         A[1, :real] = np.exp(1.1 * scale)
         A[0, :real] = np.exp(-1.1 * scale)
+        A[:, :lowest] = 1e-6
     elif kind == 2:
         A[:, :real] = [[6, 1], [1, 6], [1, 1]]
     else:
@@ -557,8 +563,10 @@ def tables_from(
         if not len(which):
             tables.append(np.zeros((0, *q.shapes[k])))
             continue
-        unsure = bool((q.column[q.table_kind[q.table] == k] == q.shapes[k][1] - 1).any())
-        A = table_prior(k, q.shapes[k], unsure)
+        column = q.column[q.table_kind[q.table] == k]
+        unsure = bool((column == q.shapes[k][1] - 1).any())
+        lowest = int(k == 3 and column.min(initial=1) > 0)  # from 1, unless 0 was given
+        A = table_prior(k, q.shapes[k], unsure, lowest)
         _, pool = np.unique(q.table_pool[which], return_inverse=True)
         pooled = np.zeros((int(pool.max()) + 1, *q.shapes[k]))
         np.add.at(pooled, pool.ravel(), C)

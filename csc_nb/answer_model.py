@@ -25,8 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .answer_table import Answers
 from .answers import dawid_skene_looks, group_votes
-from .constraints import as_constraints
+from .constraints import _names_numbers, read_constraints
 from .estimators import ConstrainedClusterer
+from .ids import match_rows
 from .vocabulary import KINDS
 
 # %% ../nbs/41_answer_model.ipynb #a8d139a2
@@ -1433,7 +1434,7 @@ class AnswerClustering(ConstrainedClusterer):
         result
             the fitted object
         """
-        answers = self._all_answers(answers, constraints, triplets)
+        answers = self._all_answers(answers, constraints, triplets, sample_id)
         if X is not None:
             return self._fit_items(X, answers, sample_id)
         answers = self._check_answers(answers)
@@ -1579,6 +1580,7 @@ class AnswerClustering(ConstrainedClusterer):
             rows, keep = answers.locate(n, sample_id, index, unknown="drop")
             if len(keep) < answers.n_answers:
                 lost = answers.n_answers - len(keep)
+                self._refuse_row_numbers(answers, keep, n, sample_id, index)
                 warnings.warn(
                     f"{lost} of {answers.n_answers} answers name items that are not in X; "
                     "they are left out.",
@@ -1602,6 +1604,21 @@ class AnswerClustering(ConstrainedClusterer):
         self._find_suspects()
         return self
 
+    @staticmethod
+    def _refuse_row_numbers(answers, keep, n, sample_id, index):
+        "Names may be missing from X; a row number outside X is a mistake."
+        known = match_rows(answers.items, answers.by, n, sample_id, index)[1]
+        if answers.by != "row" and known is not None:
+            return
+        lost = np.setdiff1d(np.arange(answers.n_answers), keep)
+        rows = answers.rows[:, lost[0]]
+        named = tuple(answers.items[rows[rows >= 0]].tolist())
+        word = "answer names" if len(lost) == 1 else "answers name"
+        raise ValueError(
+            f"{len(lost)} {word} rows outside X (n_samples={n}): first is answer "
+            f"{lost[0]}: {named}. Row numbers start at 0; did you number from 1?"
+        )
+
     def _item_annotators(self):
         "The table of annotators after a fit with features of items."
         import pandas as pd
@@ -1624,13 +1641,14 @@ class AnswerClustering(ConstrainedClusterer):
             )
         return np.vectorize(place.get, otypes=[int])(ids)
 
-    def _all_answers(self, answers, constraints, triplets):
+    def _all_answers(self, answers, constraints, triplets, sample_id):
         "One table of all that was given; None when nothing was."
         if answers is not None and not isinstance(answers, Answers):
             answers = Answers.from_frame(answers)
         tables = [] if answers is None else [answers]
         if constraints is not None:
-            tables.append(Answers.from_constraints(as_constraints(constraints)))
+            named = {"ids": True} if _names_numbers(constraints, sample_id) else {}
+            tables.append(Answers.from_constraints(read_constraints(constraints, **named)))
         if triplets is not None:
             tables.append(Answers.from_triplets(triplets))
         return tables[0].merge(*tables[1:]) if len(tables) > 1 else next(iter(tables), None)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['CREWS', 'answers_folder', 'have_answers', 'cut_off', 'read_answers', 'read_items', 'text_similarity', 'answer_scores',
            'reliability', 'plot_reliability', 'majority_chance', 'dawid_skene_looks', 'group_votes', 'rivals',
-           'answer_facts', 'Crew', 'realistic_answers']
+           'answer_facts', 'Crew', 'realistic_answers', 'CrewNoise']
 
 # %% ../nbs/40_real_answers.ipynb #a694ddb4
 import re
@@ -695,3 +695,139 @@ def _crew_answers(crew, truth, log_looks, rng):
             price=crew.price,
         )
     )
+
+# %% ../nbs/40_real_answers.ipynb #2128b946
+#| code-fold: true
+#| code-summary: "CrewNoise: a crew as the noise of an oracle"
+class CrewNoise:
+    """A crew that answers pairs one at a time: `NoisyOracle(y, noise=CrewNoise(y))`.
+
+    Parameters
+    ----------
+    y
+        the true labels
+    crew : default='people'
+        name in `CREWS`, or a `Crew`
+    X : default=None
+        `(n, d)` features that the looks follow; None: looks are drawn
+    gap : float, default=2.2
+        without X: how well the looks tell
+    random_state : default=0
+        seed of members, looks and opinions
+    """
+
+    def __init__(
+        self,
+        y,  # the true labels
+        crew="people",  # name in `CREWS`, or a `Crew`
+        X=None,  # `(n, d)` features that the looks follow; None: looks are drawn
+        *,
+        gap: float = 2.2,  # without X: how well the looks tell
+        random_state=0,  # seed of members, looks and opinions
+    ):
+        self.y = np.asarray(y)
+        self.crew = CREWS[crew] if isinstance(crew, str) else crew
+        self.gap = gap
+        self.seed = int(np.random.default_rng(random_state).integers(2**31))
+        rng = np.random.default_rng(self.seed)
+        bent = logit(np.array([self.crew.ghost, self.crew.miss]))[:, None]
+        self.wrong = expit(bent + self.crew.spread * rng.normal(size=(2, self.crew.size)))
+        self.lean = -0.5 + 0.5 * rng.normal(size=self.crew.size)
+        self.lies = rng.random(self.crew.size) < self.crew.liars
+        self.shy = self.crew.unsure * rng.choice([0.0, 2.0], size=self.crew.size)
+        a, b = rng.integers(len(self.y), size=(2, 2000))
+        self.same = float(np.clip((self.y[a] == self.y[b])[a != b].mean(), 0.001, 0.999))
+        self.glance = None
+        if X is not None:
+            self.glance = self._learn_looks(
+                np.asarray(X, dtype=float), a[a != b], b[a != b]
+            )
+
+    def looks(
+        self,
+        a,  # row
+        b,  # another row
+    ) -> float:  # log-odds of `same` at a glance
+        """What the pair looks like before anybody thinks.
+
+        Parameters
+        ----------
+        a
+            row
+        b
+            another row
+
+        Returns
+        -------
+        float
+            log-odds of `same` at a glance
+        """
+        if self.glance is not None:
+            X, slope, shift = self.glance
+            return float(slope * np.sqrt(((X[a] - X[b]) ** 2).sum()) + shift)
+        rng = np.random.default_rng([self.seed, 1, min(a, b), max(a, b)])
+        truth = float(self.y[a] == self.y[b])
+        return float(logit(self.same) + self.gap * rng.normal(self.gap * (truth - 0.5), 1))
+
+    def opinion(
+        self,
+        a,  # row
+        b,  # another row
+    ):  # True same, False different, None unclear
+        """What the whole crew thinks of a pair, always the same.
+
+        Parameters
+        ----------
+        a
+            row
+        b
+            another row
+
+        Returns
+        -------
+        result
+            True same, False different, None unclear
+        """
+        rng = np.random.default_rng([self.seed, 2, min(a, b), max(a, b)])
+        unclear, misled, looks, slip = rng.random(4)
+        if unclear < self.crew.unclear:
+            return None
+        seen = self.y[a] == self.y[b]
+        if misled < self.crew.misled:
+            seen = looks < expit(self.looks(a, b))
+        turned = slip < (self.crew.missed if seen else self.crew.imagined)
+        return bool(seen != turned)
+
+    def __call__(
+        self,
+        q,  # a `Pair`
+        right,  # its true answer, +1 or -1
+        rng,  # the randomness of this asking
+    ) -> int:  # +1 same, -1 different, 0 unsure
+        "One member's answer."
+        if q.kind != "pair":
+            raise ValueError(
+                f"A crew answers pairs, not {q}. Give NoisyOracle a number as noise for "
+                "triples."
+            )
+        member = int(rng.integers(self.crew.size))
+        if rng.random() < self.shy[member]:
+            return 0
+        a, b = q.items
+        said = self.opinion(a, b)
+        if said is None:
+            said = rng.random() < expit(self.looks(a, b) + self.lean[member])
+        elif rng.random() < self.wrong[int(said), member]:
+            said = not said
+        return 1 if said != self.lies[member] else -1
+
+    def _learn_looks(self, X, a, b):
+        "Log-odds of `same` by distance: a logistic regression on random pairs."
+        far = np.sqrt(((X[a] - X[b]) ** 2).sum(axis=1))
+        truth = (self.y[a] == self.y[b]).astype(int)
+        if truth.min() == truth.max():
+            return X, 0.0, logit(self.same)
+        from sklearn.linear_model import LogisticRegression
+
+        fit = LogisticRegression().fit(far[:, None], truth)
+        return X, float(fit.coef_[0, 0]), float(fit.intercept_[0])

@@ -72,7 +72,8 @@ def _one_kind(found):
         return
     kinds = ", ".join(sorted({type(v).__name__ for v in found}))
     raise ValueError(
-        f"labels must be all text or all whole numbers, got {kinds}. Repair: use str(label)."
+        f"labels must be all text or all whole numbers, got {kinds}. Repair: use "
+        "str(label)."
     )
 
 
@@ -352,7 +353,8 @@ class Bags:
         missing = [k for k in ("bag", "labels") if k not in names]
         if missing:
             raise ValueError(
-                f"{counted(len(missing), 'column')} missing: {', '.join(map(repr, missing))}. "
+                f"{counted(len(missing), 'column')} missing: "
+                f"{', '.join(map(repr, missing))}. "
                 f"Columns here: {', '.join(map(repr, names))}."
             )
         bag = id_array(df["bag"].to_numpy(), "bag")
@@ -361,7 +363,8 @@ class Bags:
             labels = labels_from_text(v, sep) if isinstance(v, str) else _label_set(v)
             if found.setdefault(k, labels) != labels:
                 raise ValueError(
-                    f"bag {k!r} has different labels on different lines: {sorted(found[k])} and "
+                    f"bag {k!r} has different labels on different lines: "
+                    f"{sorted(found[k])} and "
                     f"{sorted(labels)}. Labels belong to the whole bag."
                 )
         return cls(bag, found, ids=ids)
@@ -423,7 +426,8 @@ class Bags:
         if missing:
             raise ValueError(
                 f"{counted(len(missing), 'column')} missing in {table.name}: "
-                f"{', '.join(map(repr, missing))}. Columns here: {', '.join(map(repr, columns))}."
+                f"{', '.join(map(repr, missing))}. Columns here: "
+                f"{', '.join(map(repr, columns))}."
             )
         whole = meta.get("whole", [])
         found = dict(meta.get("without_rows", {}))
@@ -465,8 +469,11 @@ class Bags:
         result
             `Constraints`
         """
-        from csc_nb.constraints import Constraints
+        from csc_nb.constraints import Constraints, whole
 
+        max_pairs = whole(max_pairs, "max_pairs")
+        if not isinstance(must, (bool, np.bool_)):
+            raise ValueError(f"must is True or False, got {must!r}.")
         Z, n = self.to_multihot(), np.bincount(self.bag, minlength=self.n_bags)
         known, single = self.labelled, Z.sum(1) == 1
         share = Z.astype(np.int32) @ Z.T.astype(np.int32)
@@ -603,6 +610,7 @@ def as_bags(
     if n_samples is not None and obj.n_samples != n_samples:
         raise ValueError(
             f"The bags hold {obj.n_samples:,} rows but X has {n_samples:,}. "
-            "Repair: Bags(..., ids=) with sample_id=, or .subset(rows) with the rows of this X."
+            "Repair: Bags(..., ids=) with sample_id=, or .subset(rows) with the rows of "
+            "this X."
         )
     return obj

@@ -5,10 +5,12 @@
 # %% auto #0
 __all__ = ['SignedGraph', 'signed_graph', 'broken_weight', 'enumerate_partitions', 'greedy_contraction', 'local_search',
            'fast_partition', 'cycle_bound', 'Proof', 'branch_and_cut', 'Solution', 'conflict_blocks', 'solve',
-           'sample_partitions', 'Votes', 'votes_from_arrays', 'first_table', 'noise_tables', 'log_odds', 'Noise',
-           'learn_noise', 'grade_weights', 'maxexp_scores', 'pair_likeness', 'CorrelationClustering']
+           'sample_partitions', 'Votes', 'votes_from_arrays', 'first_table', 'noise_tables', 'Opinions',
+           'gather_opinions', 'first_opinions', 'log_odds', 'opinion_chance', 'Noise', 'tiny_clusters', 'learn_noise',
+           'grade_weights', 'maxexp_scores', 'pair_likeness', 'CorrelationClustering']
 
 # %% ../nbs/43_answers_only.ipynb #7103c5c0
+import math
 import warnings
 from difflib import get_close_matches
 from heapq import heapify, heappop, heappush
@@ -1103,7 +1105,7 @@ def _solve_block(g, exact, n_init, stop, init, seed):
         z = enumerate_partitions(g)
         cost = broken_weight(z, g.a, g.b, g.w)
         return Proof(z, cost, cost, 0)
-    tries = max(1, min(n_init, int(n_init * 20_000 / len(g.w))))
+    tries = max(1, min(n_init, int(n_init * 10_000 / len(g.w))))
     z = fast_partition(g, tries, init, seed)
     cost, bound = broken_weight(z, g.a, g.b, g.w), cycle_bound(g)
     if cost - bound <= 1e-9 * max(1.0, cost):
@@ -1129,7 +1131,7 @@ def _entropy(random_state):
 #| code-fold: true
 #| code-summary: "partitions drawn with chance exp(-broken weight)"
 @njit(cache=True)
-def _sample(indptr, nbr, wt, z, steps, hold, rng, limit):
+def _sample(indptr, nbr, wt, z, steps, hold, rng, limit, alpha):
     "Moves of items and clumps that leave exp(−objective) unchanged; none above `limit`."
     n = len(z)
     size, free, n_free = np.zeros(n, np.int64), np.empty(n, np.int64), 0
@@ -1198,10 +1200,17 @@ def _sample(indptr, nbr, wt, z, steps, hold, rng, limit):
             stuck = hit < targets
         else:
             stuck = False
-        top, total, to = 0.0, 0.0, own
+        top, total, to, alone = 0.0, 0.0, own, 0.0
+        if alpha > 0:  # a cluster draws in proportion to its size
+            alone = np.log(alpha) + math.lgamma(n_clump)
+            for s in range(n_options):
+                k = options[s]
+                there = size[k] - n_clump if k == own else size[k]
+                score[k] += math.lgamma(there + n_clump) - math.lgamma(there)
         for s in range(n_options):
             top = max(top, score[options[s]])
-        alone = np.exp(-top)
+        top = max(top, alone)
+        alone = np.exp(alone - top)
         for s in range(n_options):
             total += np.exp(score[options[s]] - top)
         draw = rng.random() * (total + alone)
@@ -1234,6 +1243,7 @@ def sample_partitions(
     burn_in: int = 20,  # rounds before the first
     labels=None,  # `(n,)` connected partition to start from; all apart if None
     random_state=0,  # seed
+    alpha: float = 0.0,  # > 0: clusters draw in proportion to their size, a new one by alpha
 ) -> np.ndarray:  # `(n_samples, n)` labels
     """Partitions drawn with chance ∝ exp(−broken weight), eq. (8), clusters connected.
 
@@ -1251,6 +1261,8 @@ def sample_partitions(
         `(n,)` connected partition to start from; all apart if None
     random_state : default=0
         seed
+    alpha : float, default=0.0
+        > 0: clusters draw in proportion to their size, a new one by alpha
 
     Returns
     -------
@@ -1265,9 +1277,9 @@ def sample_partitions(
     z = connected(g.n, g.a[same], g.b[same])
     out = np.empty((n_samples, g.n), dtype=np.int32)
     limit = int(np.clip(1_000_000 // max(g.n, 1), 30, 2000))
-    _sample(indptr, nbr, wt, z, burn_in * g.n, 0.7, rng, limit)
+    _sample(indptr, nbr, wt, z, burn_in * g.n, 0.7, rng, limit, alpha)
     for s in range(n_samples):
-        _sample(indptr, nbr, wt, z, sweeps * g.n, 0.7, rng, limit)
+        _sample(indptr, nbr, wt, z, sweeps * g.n, 0.7, rng, limit, alpha)
         out[s] = z
     return out
 
@@ -1351,7 +1363,7 @@ def votes_from_arrays(
     weight = np.ones(m) if weight is None else np.asarray(weight, dtype=float)
     sure = np.isfinite(value) & ((kind > 0) | (value != 0)) & (weight > 0)
     said = np.c_[kind, value][sure]
-    both = [[0, -1.0], [0, 1.0]] if (said[:, 0] == 0).any() else np.empty((0, 2))
+    both = _whole_scale(said)
     codes, level = np.unique(np.r_[both, said], axis=0, return_inverse=True)
     level = level.reshape(-1)[len(both) :]
     ends = [np.asarray(v, dtype=np.int64)[sure] for v in (a, b)]
@@ -1366,13 +1378,25 @@ def votes_from_arrays(
         weight[sure],
     )
 
+
+def _whole_scale(said):
+    "Responses that could have been given: both words of a pair, all grades from 1 on."
+    out = []
+    if (said[:, 0] == 0).any():
+        out += [[0, -1.0], [0, 1.0]]
+    grades = said[said[:, 0] == 1, 1]
+    if len(grades):
+        low, high = min(1.0, grades.min()), max(2.0, grades.max())
+        out += [[1, k] for k in np.arange(np.floor(low), high + 0.5)]
+    return np.array(out, dtype=float).reshape(-1, 2)
+
 # %% ../nbs/43_answers_only.ipynb #9ab1e447
 #| code-fold: true
-#| code-summary: "tables of who says what, log-odds, and the rounds of learning"
+#| code-summary: "tables of who says what, opinions of groups, log-odds"
 def first_table(
     v: Votes,  # the answers
 ) -> np.ndarray:  # `(2, R)` chance of each response when the truth is different, same
-    """A mild first guess: nine answers in ten are right, high grades mean `same`.
+    """A first guess: nine answers in ten are right, grades above the middle mean `same`.
 
     Parameters
     ----------
@@ -1388,9 +1412,8 @@ def first_table(
     for kind in np.unique(v.kind):
         codes = np.flatnonzero(v.kind == kind)
         x = v.number[codes]
-        spread = np.ptp(x) if np.ptp(x) > 0 else 2.0
-        middle = 0.0 if kind == 0 else x.mean()
-        place = 2.2 * (x - middle) / spread
+        low, high = x.min(), x.max()
+        place = 4.4 * (x - (low + high) / 2) / max(high - low, 1.0)
         table[1, codes] = 1 / (1 + np.exp(-place))
         table[0, codes] = 1 / (1 + np.exp(place))
     return _normalised(table, v.kind)
@@ -1407,7 +1430,7 @@ def _normalised(table, kind):
 
 def noise_tables(
     v: Votes,  # the answers
-    same: np.ndarray,  # `(m,)` chance that the truth of each is `same`
+    same: np.ndarray,  # `(m,)` chance that what each speaks of is `same`
     own: float = 5.0,  # pseudo-answers by which a person is drawn to its group
     common: float = 10.0,  # pseudo-answers by which a group is drawn to the first guess
 ) -> np.ndarray:  # `(E, 2, R)` chance of each response of each person, by truth
@@ -1418,7 +1441,7 @@ def noise_tables(
     v : Votes
         the answers
     same : np.ndarray
-        `(m,)` chance that the truth of each is `same`
+        `(m,)` chance that what each speaks of is `same`
     own : float, default=5.0
         pseudo-answers by which a person is drawn to its group
     common : float, default=10.0
@@ -1430,83 +1453,232 @@ def noise_tables(
         `(E, 2, R)` chance of each response of each person, by truth
     """
     E, G, R = v.source.max(initial=0) + 1, v.group.max(initial=0) + 1, len(v.kind)
-    counts = np.zeros((E, 2, R))
-    np.add.at(counts, (v.source, 1, v.level), v.weight * same)
-    np.add.at(counts, (v.source, 0, v.level), v.weight * (1 - same))
+    counts, place = np.zeros((E, 2, R)), v.source * R + v.level
+    yes = np.bincount(place, v.weight * same, minlength=E * R).reshape(E, R)
+    every = np.bincount(place, v.weight, minlength=E * R).reshape(E, R)
+    counts[:, 1], counts[:, 0] = yes, np.maximum(every - yes, 0.0)
     group_of = np.zeros(E, dtype=np.int64)
     group_of[v.source] = v.group
     shared = np.zeros((G, 2, R))
     np.add.at(shared, group_of, counts)
-    shared = _normalised(shared + common * first_table(v), v.kind)
+    alike = shared + shared[:, ::-1][:, :, _mirror(v.kind)]  # errs alike in both directions
+    alike = _normalised(alike + common * first_table(v), v.kind)
+    shared = _normalised(shared + common * alike, v.kind)
     return _normalised(counts + own * shared[group_of], v.kind)
+
+
+def _mirror(kind):
+    "The opposite of each response: the codes of each kind in reverse order."
+    out = np.arange(len(kind))
+    for k in np.unique(kind):
+        out[kind == k] = out[kind == k][::-1]
+    return out
+
+
+class Opinions(NamedTuple):
+    """Answers of one group about one pair, gathered: the group has one opinion of the pair.
+
+    Attributes
+    ----------
+    pairs : np.ndarray
+        `(p, 2)` pairs with an answer, smaller number first
+    pair : np.ndarray
+        `(c,)` pair of each opinion
+    group : np.ndarray
+        `(c,)` group of each opinion
+    of : np.ndarray
+        `(m,)` opinion that each answer reports
+    lone : np.ndarray
+        `(c,)` the group has one member: its opinion is the truth it sees
+    """
+
+    pairs: np.ndarray  # `(p, 2)` pairs with an answer, smaller number first
+    pair: np.ndarray  # `(c,)` pair of each opinion
+    group: np.ndarray  # `(c,)` group of each opinion
+    of: np.ndarray  # `(m,)` opinion that each answer reports
+    lone: np.ndarray  # `(c,)` the group has one member: its opinion is the truth it sees
+
+
+def gather_opinions(
+    n: int,  # number of items
+    v: Votes,  # the answers
+) -> Opinions:  # one row per pair and group
+    """Which answers report the same opinion.
+
+    Parameters
+    ----------
+    n : int
+        number of items
+    v : Votes
+        the answers
+
+    Returns
+    -------
+    Opinions
+        one row per pair and group
+    """
+    G = int(v.group.max(initial=0)) + 1
+    low, high = np.minimum(v.a, v.b), np.maximum(v.a, v.b)
+    key, of = np.unique((low * n + high) * G + v.group, return_inverse=True)
+    both, pair = np.unique(key // G, return_inverse=True)
+    members = np.unique(v.group * (int(v.source.max(initial=0)) + 1) + v.source)
+    size = np.bincount(members // (int(v.source.max(initial=0)) + 1), minlength=G)
+    group = key % G
+    pairs = np.c_[both // max(n, 1), both % max(n, 1)]
+    return Opinions(pairs, pair.reshape(-1), group, of.reshape(-1), size[group] < 2)
+
+
+def first_opinions(
+    rate: float,  # share of `same` among the pairs
+    shared: float,  # chance that a whole group is misled
+) -> np.ndarray:  # `(2, 2)` chance of each opinion (different, same), by truth
+    """What is assumed of a group: misled it goes by the base rate, and it misses matches.
+
+    Parameters
+    ----------
+    rate : float
+        share of `same` among the pairs
+    shared : float
+        chance that a whole group is misled
+
+    Returns
+    -------
+    np.ndarray
+        `(2, 2)` chance of each opinion (different, same), by truth
+    """
+    miss, imagine = 2 * shared * (1 - rate), 1.2 * shared * rate
+    return np.array([[1 - imagine, imagine], [miss, 1 - miss]])
 
 
 def log_odds(
     v: Votes,  # the answers
+    o: Opinions,  # from `gather_opinions`
     tables: np.ndarray,  # `(E, 2, R)` from `noise_tables`
-    shared: float = 0.0,  # 0: members of a group err apart; 1: a group has one vote
-) -> np.ndarray:  # `(m,)` weight of each answer in nats
-    """What an answer says for `same`, eq. (6); several of one group say less than their sum.
+    views: np.ndarray,  # `(G, 2, 2)` chance of a group's opinion, by truth
+) -> tuple:  # `(c,)` weight of each opinion in nats, `(c, 2)` log-chance by opinion
+    """What the answers of a group say for `same`, eqs. (6) and (9).
 
     Parameters
     ----------
     v : Votes
         the answers
+    o : Opinions
+        from `gather_opinions`
     tables : np.ndarray
         `(E, 2, R)` from `noise_tables`
-    shared : float, default=0.0
-        0: members of a group err apart; 1: a group has one vote
+    views : np.ndarray
+        `(G, 2, 2)` chance of a group's opinion, by truth
+
+    Returns
+    -------
+    tuple
+        `(c,)` weight of each opinion in nats, `(c, 2)` log-chance by opinion
+    """
+    chance = np.log(tables)[v.source, :, v.level] * v.weight[:, None]
+    said = np.stack([np.bincount(o.of, chance[:, k], len(o.pair)) for k in (0, 1)], axis=1)
+    top = said.max(axis=1, initial=-np.inf, keepdims=True) if len(said) else said
+    by_truth = np.log(np.einsum("cto,co->ct", views[o.group], np.exp(said - top)) + 1e-300)
+    by_truth = np.where(o.lone[:, None], said, by_truth + top)
+    return by_truth[:, 1] - by_truth[:, 0], said
+
+
+def opinion_chance(
+    o: Opinions,  # from `gather_opinions`
+    said: np.ndarray,  # `(c, 2)` from `log_odds`
+    views: np.ndarray,  # `(G, 2, 2)` chance of a group's opinion, by truth
+    same: np.ndarray,  # `(p,)` chance of `same` of each pair
+) -> np.ndarray:  # `(c, 2, 2)` chance of truth and opinion together
+    """What truth and which opinion, given the answers and the partitions.
+
+    Parameters
+    ----------
+    o : Opinions
+        from `gather_opinions`
+    said : np.ndarray
+        `(c, 2)` from `log_odds`
+    views : np.ndarray
+        `(G, 2, 2)` chance of a group's opinion, by truth
+    same : np.ndarray
+        `(p,)` chance of `same` of each pair
 
     Returns
     -------
     np.ndarray
-        `(m,)` weight of each answer in nats
+        `(c, 2, 2)` chance of truth and opinion together
     """
-    chance = tables[v.source, :, v.level]
-    weight = v.weight * np.log(chance[:, 1] / chance[:, 0])
-    if shared == 0:
-        return weight
-    low, high = np.minimum(v.a, v.b), np.maximum(v.a, v.b)
-    key = np.c_[low, high, v.group]
-    _, at = np.unique(key, axis=0, return_inverse=True)
-    at = at.reshape(-1)
-    k = np.bincount(at, v.weight)[at]
-    return weight / np.maximum(1.0, 1 + shared * (k - 1))
+    truth = np.stack([1 - same, same], axis=1)[o.pair]
+    top = said.max(axis=1, initial=-np.inf, keepdims=True) if len(said) else said
+    joint = views[o.group] * np.exp(said - top)[:, None, :]
+    joint /= joint.sum(axis=2, keepdims=True) + 1e-300
+    joint[o.lone] = np.eye(2)
+    return truth[:, :, None] * joint
 
-
+# %% ../nbs/43_answers_only.ipynb #c7ee5b38
+#| code-fold: true
+#| code-summary: "the rounds of learning"
 class Noise(NamedTuple):
     """What was learned about the answers.
 
     Attributes
     ----------
     tables : np.ndarray
-        `(E, 2, R)` chance of each response by truth
+        `(E, 2, R)` chance of each response, by the group's opinion
+    views : np.ndarray
+        `(G, 2, 2)` chance of a group's opinion, by truth
     weight : np.ndarray
-        `(m,)` log-odds of each answer
+        `(c,)` log-odds of each opinion
     prior : np.ndarray
         `(p,)` log-odds of each pair before any answer
     beta : np.ndarray
         coefficients of the prior, empty without features
     labels : np.ndarray
         `(n,)` last sampled partition
+    alpha : float
+        how readily clusters open, see `tiny_clusters`
     """
 
-    tables: np.ndarray  # `(E, 2, R)` chance of each response by truth
-    weight: np.ndarray  # `(m,)` log-odds of each answer
+    tables: np.ndarray  # `(E, 2, R)` chance of each response, by the group's opinion
+    views: np.ndarray  # `(G, 2, 2)` chance of a group's opinion, by truth
+    weight: np.ndarray  # `(c,)` log-odds of each opinion
     prior: np.ndarray  # `(p,)` log-odds of each pair before any answer
     beta: np.ndarray  # coefficients of the prior, empty without features
     labels: np.ndarray  # `(n,)` last sampled partition
+    alpha: float  # how readily clusters open, see `tiny_clusters`
+
+
+def tiny_clusters(
+    z: np.ndarray,  # `(n,)` a partition
+    most: float = 3.0,  # mean size, as its items see it
+) -> bool:  # clusters of one to three items, as in two catalogues
+    """Are the clusters so small that they do not draw by their size?
+
+    Parameters
+    ----------
+    z : np.ndarray
+        `(n,)` a partition
+    most : float, default=3.0
+        mean size, as its items see it
+
+    Returns
+    -------
+    bool
+        clusters of one to three items, as in two catalogues
+    """
+    size = np.bincount(z)
+    return bool((size**2).sum() <= most * len(z))
 
 
 def learn_noise(
     n: int,  # number of items
     v: Votes,  # the answers
+    o: Opinions,  # from `gather_opinions`
     pairs,  # `(p, 2)` pairs with a prior; empty: no prior
-    features=None,  # `(p, f)` what is known of these pairs; None: only how many are `same`
-    fixed=None,  # `(m,)` weights that are given: only the prior is learned
-    shared: float = 0.0,  # see `log_odds`
+    features=None,  # `(p, f)` what is known of these pairs
+    fixed=None,  # `(c,)` weights that are given: only the prior is learned
+    shared: float = 0.1,  # chance that a whole group is misled, see `first_opinions`
     max_iter: int = 20,  # rounds
     random_state=0,  # seed
+    alpha=None,  # how readily clusters open; None: learned, see `tiny_clusters`
 ) -> Noise:  # tables, weights of the answers, prior of the pairs
     """EM: sample partitions at the present weights, count who was right, weigh again.
 
@@ -1516,55 +1688,78 @@ def learn_noise(
         number of items
     v : Votes
         the answers
+    o : Opinions
+        from `gather_opinions`
     pairs
         `(p, 2)` pairs with a prior; empty: no prior
     features : default=None
-        `(p, f)` what is known of these pairs; None: only how many are `same`
+        `(p, f)` what is known of these pairs
     fixed : default=None
-        `(m,)` weights that are given: only the prior is learned
-    shared : float, default=0.0
-        see `log_odds`
+        `(c,)` weights that are given: only the prior is learned
+    shared : float, default=0.1
+        chance that a whole group is misled, see `first_opinions`
     max_iter : int, default=20
         rounds
     random_state : default=0
         seed
+    alpha : default=None
+        how readily clusters open; None: learned, see `tiny_clusters`
 
     Returns
     -------
     Noise
         tables, weights of the answers, prior of the pairs
     """
-    rng = np.random.default_rng(_entropy(random_state))
+    rng, n_prior = np.random.default_rng(_entropy(random_state)), len(pairs)
     tables = np.repeat(first_table(v)[None], v.source.max(initial=0) + 1, axis=0)
+    views = np.repeat(first_opinions(0.5, shared)[None], v.group.max(initial=0) + 1, axis=0)
     F = np.ones((len(pairs), 1))
-    if features is not None and len(pairs):
+    if features is not None:
         centre, scale = features.mean(axis=0), features.std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
         F = np.c_[F, (features - centre) / scale]
     beta, prior, betas = np.zeros(F.shape[1]), np.zeros(len(pairs)), []
-    a, b = np.r_[v.a, pairs[:, 0]], np.r_[v.b, pairs[:, 1]]
+    ends = np.r_[o.pairs[o.pair], pairs]
+    sketch = _edge_sketch(n, ends)
     z, before, wait = None, np.arange(n), max_iter // 3
-    draws = int(np.clip(2_000_000 // max(n + len(a), 1), 2, 10))
+    draws = int(np.clip(2_000_000 // max(n + len(ends), 1), 1, 10))
+    settled = 3 if draws == 1 else 2 * wait  # a million answers need no averaging
+    weight, said = log_odds(v, o, tables, views) if fixed is None else (fixed, None)
+    learn_alpha, alpha = alpha is None, 1.0 if alpha is None else alpha
     for t in range(max_iter):
-        weight = log_odds(v, tables, shared) if fixed is None else fixed
-        g = signed_graph(n, a, b, np.r_[weight, prior], keep_ties=True)
+        g = sketch(np.r_[weight, prior])
         if z is None:
             z = local_search(g, greedy_contraction(g))
-        Z = sample_partitions(g, draws, 1, 1, z, rng)
+            if learn_alpha:  # tiny clusters: a base rate instead of a size
+                alpha = 0.0 if tiny_clusters(z) else 1.0
+            if alpha > 0 and features is None:
+                pairs, prior = pairs[:0], prior[:0]
+                sketch = _edge_sketch(n, o.pairs[o.pair])
+                g = sketch(weight)
+        burn_in = 0 if t and draws == 1 else 1
+        Z = sample_partitions(g, draws, 1, burn_in, z, rng, alpha)
         z = Z[-1].astype(np.int64)
-        same, pair = _share_same(Z, v.a, v.b), _share_same(Z, *pairs.T)
-        step = 1.0 if t < wait else 1 / (t - wait + 1)
+        same, pair = _share_same(Z, *o.pairs.T), _share_same(Z, *pairs.T)
+        step = 1.0 if t < wait or draws == 1 else 1 / (t - wait + 1)
         mean = same if t == 0 else mean + step * (same - mean)
         mean_pair = pair if t == 0 else mean_pair + step * (pair - mean_pair)
-        old, tables = tables, tables if fixed is not None else noise_tables(v, mean)
+        old = tables
+        if fixed is None:
+            rate = (mean.sum() + 1) / (len(mean) + 2)
+            joint = opinion_chance(o, said, views, mean)
+            tables = noise_tables(v, joint[:, :, 1].sum(axis=1)[o.of])
+            views = np.repeat(first_opinions(rate, shared)[None], len(views), axis=0)
+            weight, said = log_odds(v, o, tables, views)
         if len(pairs):
-            before, alone = _without_answers(n, pairs, prior, before, draws, rng)
+            before, alone = _without_answers(n, pairs, prior, before, draws, rng, alpha)
             most = 1 / (1 + t / 3)  # smaller and smaller steps: the prior can tip over
             beta = beta + np.clip(_newton_step(F, mean_pair, alone, beta), -most, most)
+            if alpha > 0:  # how many clusters is alpha's business
+                beta[0] = np.clip(beta[0], -0.3, 0.3)
             betas.append(beta)
             prior = np.clip(F @ beta, -8, 8)
         moved = max(np.abs(tables - old).max(initial=0), _drift(betas))
-        if t >= 2 * wait and moved < 0.01:
+        if t >= settled and moved < 0.01:
             break
     if betas:
         beta = np.mean(betas[-max(1, len(betas) // 2) :], axis=0)
@@ -1572,8 +1767,23 @@ def learn_noise(
     if len(beta) > 1:  # back to the units of the features
         slope = beta[1:] / scale
         beta = np.r_[beta[0] - slope @ centre, slope]
-    weight = log_odds(v, tables, shared) if fixed is None else fixed
-    return Noise(tables, weight, prior, beta, z)
+    if len(prior) < n_prior:  # a base rate was not needed
+        prior = np.zeros(n_prior)
+    return Noise(tables, views, weight, prior, beta, z, alpha)
+
+
+def _edge_sketch(n, ends):
+    "A function from weights to the graph: pairs are sorted and matched only once."
+    low, high = ends.min(axis=1, initial=n), ends.max(axis=1, initial=0)
+    key, at = np.unique(low * n + high, return_inverse=True)
+    at, first, second = at.reshape(-1), key // max(n, 1), key % max(n, 1)
+    keep = first != second
+
+    def graph(w):
+        total = np.bincount(at, w, len(key))
+        return SignedGraph(n, first[keep], second[keep], total[keep], 0.0)
+
+    return graph
 
 
 def _drift(betas):
@@ -1581,10 +1791,10 @@ def _drift(betas):
     return np.abs(betas[-1] - betas[-2]).max() if len(betas) > 1 else 0.0
 
 
-def _without_answers(n, pairs, prior, z, draws, rng):
+def _without_answers(n, pairs, prior, z, draws, rng, alpha):
     "How often the prior alone would put each pair together; and the chain's last state."
     g = signed_graph(n, *pairs.T, prior, keep_ties=True)
-    Z = sample_partitions(g, draws, 1, 1, z, rng)
+    Z = sample_partitions(g, draws, 1, 1, z, rng, alpha)
     return Z[-1].astype(np.int64), _share_same(Z, *pairs.T)
 
 
@@ -1607,7 +1817,7 @@ def _share_same(Z, a, b):
 
 # %% ../nbs/43_answers_only.ipynb #2f944a65
 #| code-fold: true
-#| code-summary: "grades to weights, as the word-use graphs are published"
+#| code-summary: "grades to weights, the rule maxexp, how alike two rows are"
 def grade_weights(
     df,  # a table with columns a, b and a grade
     grade: str = "grade",  # name of the column with the grades
@@ -1643,9 +1853,7 @@ def grade_weights(
     answer = np.where(weight > 0, "same", np.where(weight < 0, "different", "unsure"))
     return one[["a", "b"]].assign(answer=answer, weight=np.abs(weight))
 
-# %% ../nbs/43_answers_only.ipynb #c7862e6e
-#| code-fold: true
-#| code-summary: "the rule maxexp"
+
 @njit(cache=True)
 def _triangle_cost(p, q, r, beta):
     "Expected cost of a triple of items with similarities p = ab, q = ac, r = bc."
@@ -1706,9 +1914,7 @@ def maxexp_scores(
     """
     return _maxexp(np.ascontiguousarray(S, dtype=float), float(beta))
 
-# %% ../nbs/43_answers_only.ipynb #323d5149
-#| code-fold: true
-#| code-summary: "how alike two rows are"
+
 def pair_likeness(
     X,  # `(n, d)` rows, dense or sparse
     pairs: np.ndarray,  # `(p, 2)` row numbers
@@ -1756,8 +1962,13 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
     weights : "learned", "given" or a fitted model, default="learned"
         Learned: log-odds from the noise of each annotator. Given: value × weight of the
         answers. A model with `pair_proba` (such as `AnswerClustering`): its log-odds.
-    shared : float, default=0.3
-        How much members of one group err together, between 0 (not) and 1 (one vote).
+    shared : float, default=0.1
+        Assumed chance that a group of several members is misled as a whole; 0: they err
+        apart. It is not learned: a group cannot show from inside how often it errs as one.
+    alpha : float or None, default=None
+        Learned weights only: in sampled partitions a cluster draws in proportion to its
+        size, and a new one by alpha. None: 1, or where clusters are tiny 0 and a base
+        rate of `same` is learned. 0: all partitions are equal before the answers.
     exact : bool, default=True
         Prove optimality where `time_limit` allows.
     n_init : int, default=200
@@ -1792,6 +2003,15 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         Number of clusters.
     annotators_ : list of dict
         What was learned of each annotator, empty unless weights are learned.
+    alpha_ : float
+        How readily clusters open: given or learned; 0 when weights are given.
+    weight_ : ndarray
+        Weight of each answer in nats; answers of one group about one pair share theirs.
+    shared_errors_ : list of dict
+        How often each group of several members errs as a whole: what `shared` and the
+        base rate of `same` imply.
+    solution_ : Solution
+        Labels, objective, lower bound and blocks, as the solver gave them.
     beta_ : ndarray
         Intercept (and slope, with X) of the prior on asked pairs, in nats.
 
@@ -1802,8 +2022,10 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
     ----------
     weights : default='learned'
         "learned", "given", or a fitted model with `pair_proba`
-    shared : default=0.3
-        how much members of a group err together
+    shared : default=0.1
+        assumed chance that a whole group is misled
+    alpha : default=None
+        how readily clusters open in sampled partitions
     exact : default=True
         prove optimality where time allows
     n_init : default=200
@@ -1836,7 +2058,8 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         self,
         weights="learned",  # "learned", "given", or a fitted model with `pair_proba`
         *,
-        shared=0.3,  # how much members of a group err together
+        shared=0.1,  # assumed chance that a whole group is misled
+        alpha=None,  # how readily clusters open in sampled partitions
         exact=True,  # prove optimality where time allows
         n_init=200,  # restarts in each block
         time_limit=30.0,  # seconds for all proofs
@@ -1849,6 +2072,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
     ):
         self.weights = weights
         self.shared = shared
+        self.alpha = alpha
         self.exact = exact
         self.n_init = n_init
         self.time_limit = time_limit
@@ -1889,21 +2113,41 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         X, answers = self._sort_arguments(X, y, answers)
         self.items_, votes = self._read(X, answers, sample_id)
         n = len(self.items_)
-        pairs, features = self._prior_pairs(X, votes)
+        opinions = gather_opinions(n, votes)
+        pairs, features = self._prior_pairs(X, opinions)
         noise_seed, solve_seed, self._sample_seed = np.random.SeedSequence(
             _entropy(self.random_state)
         ).spawn(3)
-        fixed = self._given_weights(votes)
+        fixed = self._given_weights(votes, opinions)
+        alpha = self.alpha if fixed is None else 0.0
+        rounds = self.max_iter if len(votes.a) else 0
+        held = None if fixed is None else np.bincount(opinions.of, fixed)
         if fixed is None or len(pairs):
-            rounds = self.max_iter if len(votes.a) else 0
             noise = learn_noise(
-                n, votes, pairs, features, fixed, self.shared, rounds, noise_seed
+                n,
+                votes,
+                opinions,
+                pairs,
+                features,
+                held,
+                self.shared,
+                rounds,
+                noise_seed,
+                alpha,
             )
         else:
-            noise = Noise(np.zeros((0, 2, 0)), fixed, np.zeros(0), np.zeros(0), None)
-        a, b = np.r_[votes.a, pairs[:, 0]], np.r_[votes.b, pairs[:, 1]]
-        self.weight_, self.beta_ = noise.weight, noise.beta
-        weight = np.r_[noise.weight, noise.prior]
+            empty = np.zeros(0)
+            noise = Noise(empty, empty, held, empty, empty, None, 0.0)
+        if fixed is None:
+            said, often = opinions.pairs[opinions.pair], np.bincount(opinions.of)
+            weight = noise.weight
+            self.weight_ = (weight / np.maximum(often, 1))[opinions.of]
+        else:
+            said, weight = np.c_[votes.a, votes.b], fixed
+            self.weight_ = fixed
+        self.beta_, self.alpha_ = noise.beta, noise.alpha
+        a, b = np.r_[said, pairs].T
+        weight = np.r_[weight, noise.prior]
         g = signed_graph(n, a, b, weight)
         self.solution_ = solve(
             g, self.exact, self.n_init, self.time_limit, noise.labels, solve_seed
@@ -1913,10 +2157,11 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         self.objective_ = self.solution_.objective
         self.lower_bound_ = self.solution_.lower_bound
         self.certificate_ = self.solution_.certificate
-        self.annotators_ = self._describe(votes, noise.tables) if fixed is None else []
+        learned = fixed is None
+        self.annotators_ = self._describe(votes, opinions, noise) if learned else []
+        self.shared_errors_ = self._describe_groups(votes, noise) if learned else []
         self._graph = signed_graph(n, a, b, weight, keep_ties=True)
-        low, high = np.minimum(votes.a, votes.b), np.maximum(votes.a, votes.b)
-        self._answered = np.unique(low * n + high)
+        self._answered = opinions.pairs @ [n, 1]
         self._samples = None
         return self
 
@@ -1960,9 +2205,10 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
     def ask_next(
         self,
         k: int = 1,  # questions wanted
-        rule: str = "uncertain",  # "uncertain", "weighty", "maxexp" or "random"
+        rule: str = "joint",  # "joint", "uncertain", "weighty", "maxexp" or "random"
         max_pairs: int = 200_000,  # candidates looked at when there are more pairs
-        again: bool = True,  # may name pairs that were answered before
+        again: bool = False,  # may name pairs that were answered before
+        among=None,  # pairs of ids that can be asked; None: all
     ) -> list:  # pairs of ids, the best question first
         """Which pairs to ask about next.
 
@@ -1970,12 +2216,14 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         ----------
         k : int, default=1
             questions wanted
-        rule : str, default='uncertain'
-            "uncertain", "weighty", "maxexp" or "random"
+        rule : str, default='joint'
+            "joint", "uncertain", "weighty", "maxexp" or "random"
         max_pairs : int, default=200000
             candidates looked at when there are more pairs
-        again : bool, default=True
+        again : bool, default=False
             may name pairs that were answered before
+        among : default=None
+            pairs of ids that can be asked; None: all
 
         Returns
         -------
@@ -1988,10 +2236,17 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         rng = np.random.default_rng([*state, len(self.weight_)])
         if n < 2:
             return []
-        i, j = self._candidates(max_pairs, rng)
+        if among is None:
+            i, j = self._candidates(max_pairs, rng)
+        else:
+            ends = [self._codes(np.array(end)) for end in zip(*among)]
+            i, j = (np.minimum(*ends), np.maximum(*ends)) if ends else np.zeros((2, 0), int)
         if not again:
             fresh = ~np.isin(i * n + j, self._answered)
             i, j = i[fresh], j[fresh]
+        if rule == "joint":
+            best = self._ask_jointly(i, j, k, rng)
+            return [(self.items_[i[q]], self.items_[j[q]]) for q in best]
         score = self._question_scores(i, j, rule, rng)
         best = np.lexsort((rng.random(len(i)), -np.round(score, 9)))[:k]
         return [(self.items_[i[q]], self.items_[j[q]]) for q in best]
@@ -2007,10 +2262,15 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
                 f"weights is {self.weights!r}. Say 'learned', 'given', or give a fitted "
                 "model with pair_proba."
             )
-        if not 0 <= self.shared <= 1:
+        if not 0 <= self.shared < 0.4:
             raise ValueError(
-                f"shared is {self.shared}: 0 means that members of a group err apart, "
-                "1 that a group has one vote. Give a number between."
+                f"shared is {self.shared}: the chance that a whole group is misled, at "
+                "least 0 (members err apart) and below 0.4 (worth nothing)."
+            )
+        if self.alpha is not None and not 0 <= self.alpha < np.inf:
+            raise ValueError(
+                f"alpha is {self.alpha}: how readily clusters open, a number above 0; or "
+                "0 for partitions that are all equal before the answers."
             )
         if self.metric not in ("euclidean", "cosine"):
             raise ValueError(f"metric is {self.metric!r}. Say 'euclidean' or 'cosine'.")
@@ -2081,14 +2341,13 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             (kind[index] == GRADE).astype(int),
         )
 
-    def _given_weights(self, v):
+    def _given_weights(self, v, o):
         "Weights that need no learning, or None."
         if hasattr(self.weights, "pair_proba"):
-            p = self.weights.pair_proba(self.items_[v.a], self.items_[v.b])
+            p = self.weights.pair_proba(*self.items_[o.pairs].T)
             p = np.clip(np.asarray(p, dtype=float), 1e-6, 1 - 1e-6)
-            low, high = np.minimum(v.a, v.b), np.maximum(v.a, v.b)
-            _, at = np.unique(np.c_[low, high], axis=0, return_inverse=True)
-            return np.log(p / (1 - p)) / np.bincount(at.reshape(-1))[at.reshape(-1)]
+            pair = o.pair[o.of]
+            return (np.log(p / (1 - p)) / np.bincount(pair, minlength=len(p)))[pair]
         if self.weights == "learned":
             return None
         if (v.kind == 1).any() and v.number[v.kind == 1].min() > 0:
@@ -2099,45 +2358,63 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             )
         return v.value * v.weight
 
-    def _prior_pairs(self, X, v):
-        "Pairs that get a prior, and how alike their rows are when there are rows."
-        n = len(self.items_)
-        many = n > 20_000  # one number for so many pairs tips over: leave it out
-        if X is None and (many or self.weights != "learned"):
-            return np.empty((0, 2), dtype=np.int64), None
-        keys = [np.minimum(v.a, v.b) * n + np.maximum(v.a, v.b)]
-        if X is not None and self.n_neighbors:
+    def _prior_pairs(self, X, o):
+        "Pairs that get a prior, by how alike their rows are where there are rows."
+        n, none = len(self.items_), np.empty((0, 2), dtype=np.int64)
+        base = o.pairs if self.weights == "learned" and n <= 20_000 else none
+        if X is None:
+            return base, None
+        keys = [o.pairs @ [n, 1]]
+        if self.n_neighbors:
             k = min(self.n_neighbors + 1, n)
             near = NearestNeighbors(n_neighbors=k, metric=self.metric).fit(X)
             near = near.kneighbors(X, return_distance=False)
             i, j = np.repeat(np.arange(n), k), near.ravel()
             keys.append((np.minimum(i, j) * n + np.maximum(i, j))[i != j])
-        key = np.unique(np.concatenate(keys))
+        key = np.unique(np.concatenate(keys)).astype(np.int64)
         pairs = np.c_[key // max(n, 1), key % max(n, 1)]
-        if X is None:
-            return pairs, None
         X = X.to_numpy() if hasattr(X, "to_numpy") else X
-        return pairs, pair_likeness(X, pairs, self.metric)[:, None]
+        alike = pair_likeness(X, pairs, self.metric)[:, None]
+        if not len(alike) or np.ptp(alike) <= 1e-12:
+            return base, None  # rows that are all alike tell nothing
+        return pairs, alike
 
-    def _describe(self, v, tables):
+    def _describe(self, v, o, noise):
         "One row per annotator and kind: how often right, and what an answer is worth."
         names, groups = self._names
+        lone = np.zeros(len(noise.views), dtype=bool)
+        lone[o.group] = o.lone
+        views = np.where(lone[:, None, None], np.eye(2), noise.views)
         out = []
         for e in np.unique(v.source):
             mine = v.source == e
-            row = {"annotator": names[e], "group": groups[v.group[mine][0]]}
+            group = v.group[mine][0]
+            table = views[group] @ noise.tables[e]
+            row = {"annotator": names[e], "group": groups[group]}
             row["n_answers"] = int(mine.sum())
             same = (v.kind == 0) & (v.number > 0)
             if same.any() and (v.kind == 0).sum() == 2:
-                row["sensitivity"] = float(tables[e, 1, same][0])
-                row["specificity"] = float(1 - tables[e, 0, same][0])
+                row["sensitivity"] = float(table[1, same][0])
+                row["specificity"] = float(1 - table[0, same][0])
             for code in np.unique(v.level[mine]):
                 word = {1.0: "same", -1.0: "different"}.get(v.number[code])
                 word = word if v.kind[code] == 0 else f"grade {v.number[code]:g}"
-                row[f"weight of {word}"] = float(
-                    np.log(tables[e, 1, code] / tables[e, 0, code])
-                )
+                row[f"weight of {word}"] = float(np.log(table[1, code] / table[0, code]))
             out.append(row)
+        return out
+
+    def _describe_groups(self, v, noise):
+        "One row per group of several members: how often it is misled as a whole."
+        _, groups = self._names
+        out = []
+        for g in np.unique(v.group):
+            members = len(np.unique(v.source[v.group == g]))
+            if members > 1:
+                miss, imagine = noise.views[g, 1, 0], noise.views[g, 0, 1]
+                row = {"group": groups[g], "members": members}
+                row |= {"misses together": float(miss)}
+                row |= {"imagines together": float(imagine)}
+                out.append(row | {"assumed": self.shared})
         return out
 
     def _codes(self, ids):
@@ -2160,6 +2437,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
                 self.n_samples,
                 labels=self.labels_,
                 random_state=self._sample_seed,
+                alpha=self.alpha_,
             )
             g = self._graph
             same = _share_same(self._samples, g.a, g.b)
@@ -2168,20 +2446,51 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         return self._samples
 
     def _pair_chance(self, i, j):
+        "Share of samples with the pair together; strangers by the base rate."
+        Z, together, open_ = self._draw(), np.zeros(len(i)), np.zeros(len(i))
+        for same, stranger in self._pair_samples(i, j):
+            together += same
+            open_ += stranger
+        p = (together + open_ * self.unasked_ + 0.5) / (len(Z) + 1)
+        return np.where(i == j, 1.0, p)
+
+    def _pair_samples(self, i, j):
+        "For each sampled partition: which pairs are together, which have no answer between."
         Z, g, n = self._draw(), self._graph, len(self.items_)
-        together, open_ = np.zeros(len(i)), np.zeros(len(i))
         asked = np.isin(np.minimum(i, j) * n + np.maximum(i, j), g.a * n + g.b) | (i == j)
         rest = np.flatnonzero(~asked)
         for z in Z.astype(np.int64):
-            together += z[i] == z[j]
+            stranger = np.zeros(len(i), dtype=bool)
             if len(rest):
                 A, B = z[g.a], z[g.b]
                 linked = np.unique(np.minimum(A, B) * n + np.maximum(A, B))
                 u, w = z[i[rest]], z[j[rest]]
                 key = np.minimum(u, w) * n + np.maximum(u, w)
-                open_[rest] += (u != w) & ~np.isin(key, linked)
-        p = (together + open_ * self.unasked_ + 0.5) / (len(Z) + 1)
-        return np.where(i == j, 1.0, p)
+                stranger[rest] = (u != w) & ~np.isin(key, linked)
+            yield z[i] == z[j], stranger
+
+    def _ask_jointly(self, i, j, k, rng, pool=1000):
+        "Questions one by one, each the least foreseeable when the others are answered."
+        score = self._question_scores(i, j, "uncertain", rng)
+        few = np.lexsort((rng.random(len(i)), -np.round(score, 9)))[: max(pool, 2 * k)]
+        M = []
+        for same, stranger in self._pair_samples(i[few], j[few]):
+            M.append(same | (stranger & (rng.random(len(few)) < self.unasked_)))
+        M = np.array(M, dtype=float)
+        cell, free, chosen = np.zeros(len(M), dtype=np.int64), np.ones(len(few), bool), []
+        while len(chosen) < min(k, len(few)):
+            share = np.bincount(cell)[:, None] / len(M)
+            inside = np.eye(len(share))[cell].T @ M / len(M)
+            p = np.clip(inside / share, 1e-12, 1 - 1e-12)
+            bits = (share * -(p * np.log2(p) + (1 - p) * np.log2(1 - p))).sum(axis=0)
+            best = int(np.argmax(np.where(free, bits, -1.0)))
+            if bits[best] < 0.02 and len(share) > 1:  # all samples are told apart
+                cell = np.zeros(len(M), dtype=np.int64)
+                continue
+            chosen.append(few[best])
+            free[best] = False
+            cell = np.unique(2 * cell + M[:, best].astype(np.int64), return_inverse=True)[1]
+        return chosen
 
     def _candidates(self, max_pairs, rng):
         "All pairs, or the asked ones and a random sample of the others."
@@ -2204,7 +2513,8 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             return maxexp_scores(S)[np.minimum(i, j), np.maximum(i, j)]
         if rule not in ("uncertain", "weighty"):
             raise ValueError(
-                f"rule is {rule!r}. Say 'uncertain', 'weighty', 'maxexp' or 'random'."
+                f"rule is {rule!r}. Say 'joint', 'uncertain', 'weighty', 'maxexp' or "
+                "'random'."
             )
         p = self._pair_chance(i, j)
         bits = -p * np.log2(p) - (1 - p) * np.log2(1 - p)

@@ -36,7 +36,7 @@ def dataset_index() -> dict:  # name -> row of `data/index.csv`, sizes as intege
 
 # %% ../nbs/05_datasets.ipynb #e4738150
 def data_folder() -> Path | None:  # None when there is no such folder
-    """The folder of reference copies: `CSC_NB_DATA`, or in a checkout the sibling `shared/data`.
+    """The folder of reference copies, named by `CSC_NB_DATA` alone.
 
     Returns
     -------
@@ -44,23 +44,19 @@ def data_folder() -> Path | None:  # None when there is no such folder
         None when there is no such folder
     """
     env = os.environ.get("CSC_NB_DATA")
-    if env == "":
+    if not env:
         return None
-    if env is not None:
-        if Path(env).expanduser().is_dir():
-            return Path(env).expanduser()
-        raise NotADirectoryError(
-            f"CSC_NB_DATA is {env!r}, which is not a folder. Unset it, or name the folder that holds NAME.csv.gz files."
-        )
-    root, cwd = Path(str(files("csc_nb"))).resolve().parent, Path.cwd()
-    for r in ([root] if (root / "settings.ini").is_file() else []) + [cwd, cwd.parent]:
-        p = r.parent / "shared" / "data"
-        if (p / "MANIFEST.csv").is_file():
-            return p
+    if Path(env).expanduser().is_dir():
+        return Path(env).expanduser()
+    raise NotADirectoryError(
+        f"CSC_NB_DATA is {env!r}, which is not a folder. Unset it, or name the folder "
+        "that holds NAME.csv.gz files."
+    )
 
 # %% ../nbs/05_datasets.ipynb #1bfc0b90
 def _find(name, origin):
-    "Path of `name` inside the package or the folder, with the word for the place; (None, None) if neither has it."
+    "Path of `name` in the package or the folder, and which of them; (None, None) if"
+    "neither."
     if not re.fullmatch(r"\w[\w-]*", name):
         raise ValueError(f"{name!r} is not a data set name: letters, digits, _ and - only.")
     places = {
@@ -104,7 +100,7 @@ class DatasetTable(list):
 
 # %% ../nbs/05_datasets.ipynb #9d5bcbd0
 def available() -> DatasetTable:  # one row per set
-    """Every benchmark set with its size and where `load` would take it from: shipped, folder, openml, or nowhere.
+    """Every benchmark set, its size and where `load` takes it from: shipped, folder, openml.
 
     Returns
     -------
@@ -278,15 +274,16 @@ def _extras(name, path, other, y, names):
 def _missing(name, r, error=None):
     "The exception for a set that is in none of the three places."
     say = [
-        f"Data set {name!r} is not in the package ({r['n']} rows, source: {r['source']}; licence: {r['licence']})."
+        f"Data set {name!r} is not in the package ({r['n']} rows, source: {r['source']}; "
+        f"licence: {r['licence']})."
     ]
     say.append(
-        f"Put {name}.csv.gz (columns f0, f1, …, label) into a folder and set the environment variable CSC_NB_DATA to it"
+        f"Put {name}.csv.gz (columns f0, f1, …, label) into a folder and set the "
+        "environment variable CSC_NB_DATA to it"
     )
     if r["openml"]:
-        say[-1] += (
-            f", or connect to the network: OpenML has it as {r['openml'].replace(':', ', id ').removesuffix(', id ')}"
-        )
+        place = r["openml"].replace(":", ", id ").removesuffix(", id ")
+        say[-1] += f", or connect to the network: OpenML has it as {place}"
     if error is not None:
         say.append(f"OpenML said: {type(error).__name__}: {error}")
     return FileNotFoundError("\n".join([say[0], say[1] + ".", *say[2:]]))
@@ -314,7 +311,8 @@ def _from_openml(r):
     got = (*X.shape, len(set(b.target)))
     if got != (r["n"], r["d"], r["k"]):
         raise ValueError(
-            f"OpenML's {name} has n, d, k = {got}, the index says {(r['n'], r['d'], r['k'])}: not the set the papers used."
+            f"OpenML's {name} has n, d, k = {got}, the index says "
+            f"{(r['n'], r['d'], r['k'])}: not the set the papers used."
         )
     return X, [b.feature_names[j] for j in keep], np.array([str(v) for v in b.target])
 
@@ -333,7 +331,9 @@ def _describe(b):
         lines.append(f"note: {b.note}")
     if b.n_missing:
         lines.append(
-            f"missing: {b.n_missing} cells are NaN; {int((~np.isnan(b.data).any(1)).sum())} rows are complete. Impute before fitting."
+            f"missing: {b.n_missing} cells are NaN; "
+            f"{int((~np.isnan(b.data).any(1)).sum())} rows are complete. Impute before "
+            "fitting."
         )
     return "\n".join(lines)
 
@@ -345,10 +345,12 @@ def _read_local(name, r, path, where):
     if r and sha != r["sha256"]:
         if where == "shipped":
             raise ValueError(
-                f"{path.name} is damaged: checksum {sha[:12]}…, expected {r['sha256'][:12]}…. Reinstall csc_nb."
+                f"{path.name} is damaged: checksum {sha[:12]}…, expected "
+                f"{r['sha256'][:12]}…. Reinstall csc_nb."
             )
         warnings.warn(
-            f"{path} is not the copy the index describes (checksum {sha[:12]}…); results may differ.",
+            f"{path} is not the copy the index describes (checksum {sha[:12]}…); results "
+            "may differ.",
             stacklevel=3,
         )
     X, names, other = read_table(raw)
@@ -415,7 +417,8 @@ def load(
     )
     if name == "glass_with_id":
         warnings.warn(
-            "glass_with_id keeps the UCI row Id as feature f0. Rows are sorted by class, so the Id leaks the class: "
+            "glass_with_id keeps the UCI row Id as feature f0. Rows are sorted by class, "
+            "so the Id leaks the class: "
             "use it only to compare with paper 004; load('glass') has the Id removed.",
             UserWarning,
             stacklevel=2,
@@ -702,10 +705,10 @@ def toy_experts(
     sensitivity=(0.95, 0.75, 0.55),
     specificity=None,  # per expert; specificity defaults to sensitivity
     overlap: float = 1.0,  # share of the pairs each expert answers
-    spread: float = 1.0,  # standard deviation of a cluster; centres lie on a circle of radius 2
+    spread: float = 1.0,  # standard deviation; centres lie on a circle of radius 2
     random_state=None,
 ) -> Bunch:  # with pairs, value, expert, wrong, sensitivity, specificity
-    """Blobs, and several people of known accuracy who answer pairs, as in section 3.2 of paper 000.
+    """Blobs, and people of known accuracy who answer pairs: section 3.2 of paper 000.
 
     Parameters
     ----------
@@ -719,7 +722,7 @@ def toy_experts(
     overlap : float, default=1.0
         share of the pairs each expert answers
     spread : float, default=1.0
-        standard deviation of a cluster; centres lie on a circle of radius 2
+        standard deviation; centres lie on a circle of radius 2
     random_state : default=None
 
     Returns
@@ -753,14 +756,16 @@ def toy_experts(
 
 # %% ../nbs/05_datasets.ipynb #1ccedade
 def _pairs_of_kind(y, m, same, rng):
-    "m different pairs within (same) or across clusters; draws in rounds, so no list of all pairs is made."
+    "m different pairs within (same) or across clusters, drawn in rounds, without a list"
+    "of all."
     n, total = len(y), len(y) * (len(y) - 1) // 2
     sizes = np.bincount(y)
     inside = int((sizes * (sizes - 1) // 2).sum())
     have = inside if same else total - inside
     if m > have:
         raise ValueError(
-            f"{m} {'must' if same else 'cannot'}-link pairs asked, but the {n} points have only {have}."
+            f"{m} {'must' if same else 'cannot'}-link pairs asked, but the {n} points "
+            f"have only {have}."
         )
     found = np.empty(0, dtype=np.int64)
     while len(found) < m:
@@ -808,7 +813,7 @@ def toy_triplets(
     n_triplets: int = 60,  # points, clusters, questions
     *,
     noise: float = 0.0,  # chance of a wrong answer
-    spread: float = 0.55,  # standard deviation of a cluster; centres on a circle of radius 2
+    spread: float = 0.55,  # standard deviation; centres on a circle of radius 2
     random_state=None,
 ) -> Bunch:  # with triples, answers, wrong
     """Blobs on a circle and relative questions about them.
@@ -822,7 +827,7 @@ def toy_triplets(
     noise : float, default=0.0
         chance of a wrong answer
     spread : float, default=0.55
-        standard deviation of a cluster; centres on a circle of radius 2
+        standard deviation; centres on a circle of radius 2
     random_state : default=None
 
     Returns
@@ -911,7 +916,7 @@ def toy_disc(
     noise: float = 0.5,  # standard deviation of the score's noise
     random_state=None,
 ) -> Bunch:  # with scores `(n,)` and target_34, the clustering the score does not speak of
-    """Two clusterings in different features and a score related to the looser one, section 3.1 of paper 001.
+    """Two clusterings in different features, a score related to the looser: 001, section
 
     Parameters
     ----------
@@ -929,6 +934,7 @@ def toy_disc(
     Bunch
         with scores `(n,)` and target_34, the clustering the score does not speak of
     """
+    "3.1."
     rng = _rng(random_state)
     y, y34 = np.arange(n) % 2, np.arange(n) // 2 % 2  # independent of each other
     X = rng.normal(size=(n, 6)) * np.repeat(sd, 2)
@@ -1003,7 +1009,8 @@ def toy_graph(
     """
     if not n - 1 <= n_links <= n * (n - 1) // 2:
         raise ValueError(
-            f"n_links={n_links}: {n} points need between {n - 1} and {n * (n - 1) // 2} links."
+            f"n_links={n_links}: {n} points need between {n - 1} and {n * (n - 1) // 2} "
+            "links."
         )
     if not 0 <= n_lies <= n_links:
         raise ValueError(f"n_lies={n_lies}: there are {n_links} links.")
@@ -1093,7 +1100,7 @@ def make_linked_blobs(
     *,
     noise: float = 0.0,
     spread: float = 1.0,
-    box: float = 10.0,  # chance of a wrong link, spread of a cluster, half-width of the box of centres
+    box: float = 10.0,  # wrong links, spread, half-width of the box of centres
     dtype=np.float64,
     random_state=None,
 ) -> Bunch:  # with pairs, value, wrong, centers
@@ -1109,7 +1116,7 @@ def make_linked_blobs(
     noise : float, default=0.0
     spread : float, default=1.0
     box : float, default=10.0
-        chance of a wrong link, spread of a cluster, half-width of the box of centres
+        wrong links, spread, half-width of the box of centres
     dtype : default=np.float64
     random_state : default=None
 

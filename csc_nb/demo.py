@@ -19,6 +19,7 @@ from .comparison import Comparison, compare, plot_comparison
 from .datasets import load
 from .estimators import methods
 from .files import write_text
+from .advice import method_class, recommend
 
 # %% ../nbs/32_demo.ipynb #38779894
 def verdict(
@@ -43,18 +44,26 @@ def verdict(
     )
     worst = levels[-1]
     score = lambda n, p: -1 if np.isnan(m[n, p][0]) else m[n, p][0]
-    fallen = [
-        n
+    under = {
+        n: [p for p in levels if score(n, p) < m["k-means", p][0] - 2 * m[n, p][1]]
         for n in names
-        if any(score(n, p) < m["k-means", p][0] - 2 * m[n, p][1] for p in levels[1:])
-    ]
+    }
+    fallen = [n for n in names if under[n]]
     best = max(names, key=lambda n: np.mean([score(n, p) for p in levels]))
-    below = (
-        f"{', '.join(fallen)} fall{'s' if len(fallen) == 1 else ''} below k-means, which hears no answers at all"
-        if fallen
-        else "no method falls below k-means"
+    verb = "falls" if len(fallen) == 1 else "fall"
+    if not fallen:
+        below = "no method falls below k-means"
+    elif len(fallen) == len(names):
+        below = (
+            "every method falls below k-means, which hears no answers at all, at some level"
+        )
+    else:
+        below = f"{', '.join(fallen)} {verb} below k-means, which hears no answers at all"
+    return (
+        f"As answers get worse, {below}; {best} does best over all levels and still has an ARI "
+        f"of {score(best, worst):.2f} when {worst:.0%} of the answers are wrong "
+        f"(k-means {m['k-means', worst][0]:.2f})."
     )
-    return f"As answers get worse, {below}; {best} does best over all levels and still has an ARI of {score(best, worst):.2f} when {worst:.0%} of the answers are wrong."
 
 # %% ../nbs/32_demo.ipynb #de9b65f1
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>csc_nb demo</title>
@@ -65,7 +74,7 @@ pre{{background:#f6f6f6;padding:1rem;overflow-x:auto}}img{{max-width:100%}}code{
 
 NEXT = [
     "csc-nb methods",
-    "csc-nb cluster your_rows.csv --pairs your_pairs.csv --method rdp-means",
+    "csc-nb cluster your_rows.csv --pairs your_pairs.csv",
     "make lab",
 ]
 
@@ -108,7 +117,7 @@ def report(
 
 # %% ../nbs/32_demo.ipynb #2b948d13
 def demo_methods() -> list:  # names
-    """The chapters' passive methods, and the baselines and active learners that ask to be shown (`in_demo = True`).
+    """What the comparison advises, the chapters' passive methods, and those that ask to be shown.
 
     Returns
     -------
@@ -119,7 +128,16 @@ def demo_methods() -> list:  # names
     usual = lambda c: (
         "pairs" in c.side_information and not c.__module__.startswith("csc_nb.baselines")
     )
-    return [k for k, c in known.items() if getattr(c, "in_demo", usual(c))]
+    shown = [k for k, c in known.items() if getattr(c, "in_demo", usual(c))]
+    first = recommend(n_clusters=2).method
+    return [first, *(k for k in shown if k != first)]
+
+
+def _estimators(names, K, seed):
+    "Names that the comparison knows, and instances of those that it does not."
+    known = {**methods(takes="pairs"), **methods(takes="questions")}
+    make = lambda n: method_class(n)(n_clusters=K, random_state=seed)
+    return [n if n in known or n == "k-means" else make(n) for n in names]
 
 
 def pooled(studies):
@@ -173,7 +191,7 @@ def demo(
             print(f"{name}: {b.n} rows, {b.k} groups", flush=True)
         studies.append(
             compare(
-                names,
+                _estimators(names, b.k, random_state),
                 StandardScaler().fit_transform(b.data),
                 b.target,
                 repeats=repeats,

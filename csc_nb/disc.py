@@ -12,6 +12,8 @@ __all__ = ['SCORE_KERNELS', 'SOLVERS', 'PRICES', 'rbf', 'top_eigs', 'hsic', 'cen
            'disc_figure', 'disc_demo']
 
 # %% ../nbs/14_disc.ipynb #d0000003
+#| code-fold: true
+#| code-summary: "imports of the module"
 import warnings
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -61,6 +63,8 @@ def rbf(
     return np.exp(K, out=K)
 
 # %% ../nbs/14_disc.ipynb #d0000017
+#| code-fold: true
+#| code-summary: "block Krylov iteration for the leading eigenpairs"
 def _krylov(K, r, k, V, tol, depth=4, max_rounds=50):
     "Leading eigenpairs of diag(r) K diag(r) from a block `V`: restarted block Krylov."
     b, r = V.shape[1], r[:, None]
@@ -83,6 +87,8 @@ def _krylov(K, r, k, V, tol, depth=4, max_rounds=50):
     return w[:k], U, V
 
 # %% ../nbs/14_disc.ipynb #d0000018
+#| code-fold: true
+#| code-summary: "top_eigs: dense for few rows, Krylov for many"
 def top_eigs(
     K: np.ndarray,  # `(n, n)` kernel
     deg: np.ndarray,  # `(n,)` degrees
@@ -201,6 +207,8 @@ def score_matrix(
     return S / (norm * (np.sqrt(n * (n - 3)) if unbiased else n - 1))
 
 # %% ../nbs/14_disc.ipynb #d0000030
+#| code-fold: true
+#| code-summary: "Kaplan–Meier, and what is known of each time"
 def kaplan_meier(
     time: np.ndarray,  # `(n,)` time of the event, or of the last sight
     event: np.ndarray,  # `(n,)` True when the event was seen
@@ -251,6 +259,8 @@ def censored_weights(time, event, max_grid=200):
     return Q, np.bincount(group, mass * rank) / np.bincount(group, mass)
 
 # %% ../nbs/14_disc.ipynb #d0000034
+#| code-fold: true
+#| code-summary: "kernels for numbers, classes and censored times"
 class ScoreBlock(NamedTuple):
     """Scores as points with a kernel.
 
@@ -326,6 +336,8 @@ def _censored(S):
 SCORE_KERNELS = {"gaussian": _gaussian, "categorical": _categorical, "censored": _censored}
 
 # %% ../nbs/14_disc.ipynb #d0000035
+#| code-fold: true
+#| code-summary: "columns of a table of scores"
 def _columns(scores):
     "Scores as a list of columns."
     if getattr(
@@ -365,6 +377,8 @@ def _blocks_wanted(kernel, cols, guess):
     return [(kind, list(np.atleast_1d(js))) for kind, js in kernel]
 
 # %% ../nbs/14_disc.ipynb #d0000036
+#| code-fold: true
+#| code-summary: "score_blocks, with its errors"
 def score_blocks(
     scores,  # `(n,)` or `(n, r)` array, data frame, or structured array (event, time)
     n: int,  # rows of X
@@ -431,6 +445,8 @@ def score_blocks(
     return out
 
 # %% ../nbs/14_disc.ipynb #d0000038
+#| code-fold: true
+#| code-summary: "the matrix S of several scores"
 def usefulness_matrix(
     blocks: list,  # of `ScoreBlock`
     n: int,  # rows of X
@@ -457,6 +473,8 @@ def usefulness_matrix(
     return S
 
 # %% ../nbs/14_disc.ipynb #d0000041
+#| code-fold: true
+#| code-summary: "random subspaces and the median distance in them"
 def random_orthonormal(d, q, rng):
     """A random point of the Stiefel manifold.
 
@@ -507,6 +525,8 @@ def subspace_sigma(
     )
 
 # %% ../nbs/14_disc.ipynb #d0000051
+#| code-fold: true
+#| code-summary: "the problem (exact, landmarks) and a point of it"
 class Exact(NamedTuple):
     """One problem (2.5) with all n × n kernel entries.
 
@@ -660,6 +680,8 @@ def gradient_formula(
     return -2 / p.sigma**2 * p.X.T @ (Psi.sum(1)[:, None] * Y - Psi @ Y)
 
 # %% ../nbs/14_disc.ipynb #d0000059
+#| code-fold: true
+#| code-summary: "the kernel that never stores Ψ"
 @njit(cache=True, fastmath=True)
 def _psi_products(K, S, Vt, Yt, c, a, mu):
     "Rows of Ψ times the rows of `Yt`, Ψ never stored. `S` of one row: no score."
@@ -752,6 +774,8 @@ def cayley(
     )
 
 # %% ../nbs/14_disc.ipynb #d0000075
+#| code-fold: true
+#| code-summary: "state of a descent"
 class Descent(NamedTuple):
     """State of a descent on the manifold.
 
@@ -805,6 +829,8 @@ def descent_init(W, p, warm=None):
     return Descent(at, G, _tangent(W, G), 1.0, 0, 1, 0, "")
 
 # %% ../nbs/14_disc.ipynb #d0000076
+#| code-fold: true
+#| code-summary: "Armijo search and one step"
 def _search(s, p, shrink=0.3, tries=30):
     "Armijo search along the Cayley curve."
     slope, tau = float((s.G * s.D).sum()), s.tau
@@ -915,6 +941,8 @@ def descend(
     )
 
 # %% ../nbs/14_disc.ipynb #d0000080
+#| code-fold: true
+#| code-summary: "alternation between U and W"
 def alternate(
     W: np.ndarray,  # start
     p: Exact,
@@ -956,6 +984,8 @@ def alternate(
     return DescentRun(_light(at), history, n_eval, False)
 
 # %% ../nbs/14_disc.ipynb #d0000083
+#| code-fold: true
+#| code-summary: "Algorithm 1 with its errors of print repaired"
 def algorithm_1(
     W: np.ndarray,  # start
     p: Exact,
@@ -999,6 +1029,8 @@ def algorithm_1(
     return DescentRun(_light(at), history, n_eval, False)
 
 # %% ../nbs/14_disc.ipynb #d0000091
+#| code-fold: true
+#| code-summary: "solvers and starts"
 SOLVERS = dict(reduced=descend, alternate=alternate, published=algorithm_1)
 
 
@@ -1062,6 +1094,8 @@ def draw_starts(d, q, n_init, seed):
     return [random_orthonormal(d, q, np.random.default_rng(c)) for c in seed.spawn(n_init)]
 
 # %% ../nbs/14_disc.ipynb #d0000092
+#| code-fold: true
+#| code-summary: "the balanced price, and the paper's advice"
 class Balance(NamedTuple):
     """Both ends of the trade, and the price at which they are worth the same.
 
@@ -1127,6 +1161,8 @@ def same_scale(
     return float(np.median([t.J1 / max(t.J2, 1e-12) for t in points]))
 
 # %% ../nbs/14_disc.ipynb #d0000095
+#| code-fold: true
+#| code-summary: "the objective with landmarks"
 def _evaluate_landmarks(W, p):
     Y = p.X @ W
     C, A = rbf(Y, p.sigma, Y[p.rows]), rbf(Y[p.rows], p.sigma)
@@ -1143,6 +1179,8 @@ def _evaluate_landmarks(W, p):
     return Point(W, _value(p, J1, J2), J1, J2, Z, deg, lam, U, None, (C, A, R, raw >= 1.0))
 
 # %% ../nbs/14_disc.ipynb #d0000096
+#| code-fold: true
+#| code-summary: "the gradient with landmarks"
 def _rbf_pull(P, X, Y, XL, YL):
     "Sum over pairs of P_ij (x_i − l_j)(x_i − l_j)'W, without n × m × d arrays."
     r, c = P.sum(1)[:, None], P.sum(0)[:, None]
@@ -1183,6 +1221,8 @@ def _gradient_landmarks(pt, p):
     )
 
 # %% ../nbs/14_disc.ipynb #d0000097
+#| code-fold: true
+#| code-summary: "the scores in thin form"
 def score_factor(
     blocks: list,  # of `ScoreBlock`
     n: int,  # rows of X
@@ -1226,6 +1266,8 @@ def score_factor(
     return np.hstack(parts)
 
 # %% ../nbs/14_disc.ipynb #d0000105
+#| code-fold: true
+#| code-summary: "a basis with fixed order and signs"
 def _fix_signs(W):
     "Signs by the largest entry of each column."
     big = W[np.abs(W).argmax(0), np.arange(W.shape[1])]
@@ -1244,6 +1286,8 @@ def principal_basis(W, Xc):
     return _fix_signs(W @ R[:, ::-1])
 
 # %% ../nbs/14_disc.ipynb #d00001b1
+#| code-fold: true
+#| code-summary: "dependence of the labels on the score"
 def cluster_usefulness(
     labels: np.ndarray,  # `(n,)` numbers from 0
     S: np.ndarray,  # matrix of the scores, or its thin factor
@@ -1607,6 +1651,8 @@ class DiSC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ConstrainedCluster
         return self
 
 # %% ../nbs/14_disc.ipynb #d0000108
+#| code-fold: true
+#| code-summary: "DRSC and DRHSIC"
 class DRSC(DiSC):
     """Dimension reduction for spectral clustering (Niu et al. 2011): DiSC with μ = 0.
 
@@ -1625,6 +1671,8 @@ class DRHSIC(DiSC):
     method_name, _ends, _published = "drhsic", (0.0, 1.0), None
 
 # %% ../nbs/14_disc.ipynb #d0000114
+#| code-fold: true
+#| code-summary: "DiSCPath and its plot"
 class DiSCPath(NamedTuple):
     """Solutions of DiSC for rising prices.
 
@@ -1691,6 +1739,8 @@ class DiSCPath(NamedTuple):
         return ax
 
 # %% ../nbs/14_disc.ipynb #d0000115
+#| code-fold: true
+#| code-summary: "disc_path"
 def _pool(p, mus, few, ends, kw):
     "Every subspace that some price leads to, as (J1, J2, W)."
     pool = [(e.J1, e.J2, e.W) for e in ends]
@@ -1749,6 +1799,8 @@ def disc_path(
     return DiSCPath(mus, quality, usefulness, components, labels, bal.mu)
 
 # %% ../nbs/14_disc.ipynb #d0000131
+#| code-fold: true
+#| code-summary: "both terms for every direction, and the figure"
 def disc_directions(
     p: Exact,  # a problem with two features
     angles: np.ndarray,  # degrees
@@ -1846,6 +1898,8 @@ def disc_figure(
     return fig
 
 # %% ../nbs/14_disc.ipynb #d0000132
+#| code-fold: true
+#| code-summary: "the toy in the plane"
 def disc_demo(
     mu: float = 0.5,  # price of quality in units of usefulness
     noise: float = 0.5,  # noise of the score

@@ -4,18 +4,23 @@
 
 # %% auto #0
 __all__ = ['register', 'methods', 'bad_columns', 'explain_bad_columns', 'renamed', 'parameter_comments', 'parameter_sentence',
-           'frame_index', 'ConstrainedClusterer', 'broken_answers', 'cannot_clique', 'warn_cannot_clique']
+           'ShowsResult', 'frame_index', 'ConstrainedClusterer', 'broken_answers', 'cannot_clique',
+           'warn_cannot_clique']
 
 # %% ../nbs/01a_estimators.ipynb #14602da6
 import functools
 import inspect
+import multiprocessing
+import os
 import re
+import sys
 import tokenize
 import warnings
 from functools import lru_cache
 from importlib import import_module
 
 import numpy as np
+from numba.core import event
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.utils.validation import validate_data
 
@@ -107,7 +112,8 @@ def bad_columns(
 
 # %% ../nbs/01a_estimators.ipynb #e4c5d3a3
 _REPAIR = {
-    "not numbers": "encode them: make_column_transformer((OneHotEncoder(), [...]), remainder='passthrough')",
+    "not numbers": "encode them: make_column_transformer((OneHotEncoder(), [...]), "
+    "remainder='passthrough')",
     "missing": "fill them: make_pipeline(SimpleImputer(), StandardScaler(), ...)",
     "infinite": "replace them by NaN, then SimpleImputer()",
 }
@@ -128,35 +134,64 @@ def explain_bad_columns(X):
 
 # %% ../nbs/01a_estimators.ipynb #4fb3e214
 def renamed(
-    **new_name,  # old name = "new name"
+    **new_name,  # old name = "new name"; None: it has no effect any more
 ):
     """Let `__init__` take old parameter names for one release, with a `FutureWarning`.
 
     Parameters
     ----------
     **new_name
-        old name = "new name"
+        old name = "new name"; None: it has no effect any more
     """
 
     def decorate(init):
         @functools.wraps(init)
         def wrapper(self, *args, **kwargs):
             for old in [k for k in kwargs if k in new_name]:
-                new = new_name[old]
+                value, new = kwargs.pop(old), new_name[old]
                 if new in kwargs:
                     raise TypeError(f"{old}= and {new}= are the same parameter: give one.")
+                now = f"is now called {new}=" if new else "has no effect any more"
                 warnings.warn(
-                    f"{type(self).__name__}({old}=...) is now called {new}=; "
+                    f"{type(self).__name__}({old}=...) {now}; "
                     "the old name goes with the next release.",
                     FutureWarning,
                     stacklevel=2,
                 )
-                kwargs[new] = kwargs.pop(old)
+                if new:
+                    kwargs[new] = value
             init(self, *args, **kwargs)
 
         return wrapper
 
     return decorate
+
+# %% ../nbs/01a_estimators.ipynb #2399a5c6
+_COMPILING = (
+    "csc_nb: compiling for the first fit on this machine; it takes some seconds, once. "
+    "(`csc-nb warm` compiles everything; CSC_NB_QUIET=1 hides this line.)"
+)
+
+
+class _SayOnce(event.Listener):
+    "Prints one line when numba begins to compile a kernel of this package."
+
+    said = False
+
+    def on_start(self, ev):
+        kernel = ev.data["dispatcher"].py_func
+        ours = kernel.__module__.split(".")[0] == "csc_nb"
+        worker = multiprocessing.parent_process() is not None
+        quiet = worker or os.environ.get("CSC_NB_QUIET", "0") not in ("", "0")
+        if ours and not quiet and not self.said:
+            self.said = True
+            print(_COMPILING, file=sys.stderr, flush=True)
+
+    def on_end(self, ev):
+        pass
+
+
+event.register("numba:compile", _SayOnce())
 
 # %% ../nbs/01a_estimators.ipynb #7cb60ae0
 @lru_cache(None)
@@ -211,6 +246,42 @@ def parameter_sentence(
     meaning = parameter_comments(cls).get(name[1]) if name else None
     return f"{error} ({name[1]}: {meaning})" if meaning else error
 
+# %% ../nbs/01a_estimators.ipynb #5h0w5re5
+#| code-fold: true
+#| code-summary: "ShowsResult: what a fitted clusterer shows in a notebook"
+class ShowsResult:
+    "Show, tabulate and draw what a fit has found; the work is done in `csc_nb.report`."
+
+    def _repr_mimebundle_(self, **kwargs):
+        if not hasattr(self, "labels_"):
+            return super()._repr_mimebundle_(**kwargs)
+        from csc_nb.report import estimator_html
+
+        return {"text/plain": repr(self), "text/html": estimator_html(self)}
+
+    def result_frame(self, backend="pandas"):
+        """Id, cluster and, where the method states it, the probability of each row.
+
+        Parameters
+        ----------
+        backend : default='pandas'
+        """
+        from csc_nb.report import result_frame
+
+        return result_frame(self, backend)
+
+    def plot(self, X, ax=None):
+        """Points by cluster, with the answers that the fit was given.
+
+        Parameters
+        ----------
+        X
+        ax : default=None
+        """
+        from csc_nb.report import plot_result
+
+        return plot_result(self, X, ax)
+
 # %% ../nbs/01a_estimators.ipynb #0bd405eb
 #| code-fold: true
 #| code-summary: "ConstrainedClusterer"
@@ -244,19 +315,23 @@ def _checked_fit(fit):
                     f"answers were given twice: in the second place and as {keyword}=."
                 )
             kwargs[keyword], y = y, None
-        return fit(self, X, y, *args, **kwargs)
+        fitted = fit(self, X, y, *args, **kwargs)
+        answers = kwargs.get("constraints")
+        self._seen = (answers, kwargs.get("sample_id"), frame_index(X))
+        return fitted
 
     return checked
 
 
-class ConstrainedClusterer(ClusterMixin, BaseEstimator):
+class ConstrainedClusterer(ShowsResult, ClusterMixin, BaseEstimator):
     "Base of the passive clusterers: `fit(X, y=None, *, constraints=None, sample_id=None)`."
 
     method_name = None
     side_information = ("pairs",)
     _parameter_constraints: dict = {}
     _published: dict | None = None  # parameters of the printed algorithm
-    _old_attributes: dict = {}  # old name of a fitted attribute → its name now
+    # Old name of a fitted attribute → its name now, or an expression such as "a_[b_]".
+    _old_attributes: dict = {}
     __metadata_request__fit = {"constraints": True, "sample_id": True}
 
     def __init_subclass__(cls, **kwargs):
@@ -279,7 +354,9 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             FutureWarning,
             stacklevel=2,
         )
-        return getattr(self, new)
+        name, _, inner = new.rstrip("]").partition("[")
+        value = getattr(self, name)
+        return value[getattr(self, inner)] if inner else value
 
     @classmethod
     def as_published(cls, **overrides):
@@ -311,7 +388,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             raise ValueError(parameter_sentence(str(e), type(self))) from None
 
     def _validate_X(self, X, **kwargs):
-        "`X` as a float array with contiguous rows, whatever its layout; bad columns are named."
+        "`X` as floats with contiguous rows, whatever its layout; bad columns are named."
         try:
             return validate_data(self, X, **{"dtype": np.float64, "order": "C", **kwargs})
         except ValueError as e:
@@ -423,9 +500,12 @@ def warn_cannot_clique(n, cannot, n_clusters):
         return
     clique = cannot_clique(n, cannot)
     if len(clique) > n_clusters:
+        more = " …" if len(clique) > 6 else ""
         warnings.warn(
-            f"{len(clique)} rows are pairwise cannot-linked (rows {clique[:6]}{' …' if len(clique) > 6 else ''}) but n_clusters={n_clusters}: "
-            f"some cannot-links will be broken. Raise n_clusters to {len(clique)} or drop links.",
+            f"{len(clique)} rows are pairwise cannot-linked (rows {clique[:6]}{more}) but "
+            f"n_clusters={n_clusters}: "
+            f"some cannot-links will be broken. Raise n_clusters to {len(clique)} or drop "
+            "links.",
             UserWarning,
             stacklevel=3,
         )

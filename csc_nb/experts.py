@@ -30,6 +30,8 @@ from threadpoolctl import ThreadpoolController
 from .constraints import Constraints, labelled_rows
 from .estimators import ConstrainedClusterer, renamed
 from .graph import csr_adjacency, tally_pairs
+from .heldout import HeldOut
+from .spaces import Asked, choose_by_hidden, row_order, warn_if_blind
 from csc_nb.softmax import (
     SoftmaxFit,
     SoftmaxPredictor,
@@ -1154,7 +1156,9 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
     matter (iris in units a hundred times larger: ARI .00 before, .90 now); the mutual
     information of section 2.1 at a small weight, so that must-links alone do not end in
     one cluster (mean ARI of eight sets .18 before, .66 now); a k-means start; accuracies
-    that follow the weights. `as_published()` has none of these.
+    that follow the weights; the weight of the information and λ chosen by hidden answers
+    from twenty answers on. `ExpertClustering(mi_weight="auto", lam=1e-3)` is the default of
+    version 0.1; `as_published()` has none of these.
 
     Parameters
     ----------
@@ -1162,8 +1166,8 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         number of clusters K
     objective : str, default='paper'
         the bound (8); "marginal": mean-field EM on (4)
-    lam : float, default=0.001
-        λ, penalty on the squared `coef_`, per answer, at least 0
+    lam : default='cv'
+        λ, penalty on the squared `coef_`, per answer; "cv": by hidden answers
     n_init : int, default=20
         starts; the best objective is kept
     init : str, default='mixed'
@@ -1176,8 +1180,8 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         Beta `(a, b)` on accuracies, both at least 1; None: flat
     min_accuracy : float, default=0.5
         floor of accuracies; 0 admits adversaries
-    mi_weight : default='auto'
-        of the mutual information; "auto": .1, or 1 if all say "same"
+    mi_weight : default='cv'
+        of the mutual information; "cv"; "auto": .1, 1 if all say "same"
     scale : bool, default=True
         standardise the columns inside; `coef_` is in units of `X`
     max_iter : int, default=200
@@ -1221,6 +1225,12 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         cost per answer, minus (8) or minus the ELBO; never rises
     n_iter_ : int
         length of `objective_history_`
+    lam_ : float
+        λ that was used
+    mi_weight_ : float
+        weight of the mutual information that was used
+    choice_ : HeldOut | None
+        (weight, λ) compared on hidden answers; None: given
 
     Examples
     --------
@@ -1241,20 +1251,21 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         solver="alternate",
         prior=None,
         min_accuracy=0.5,
+        lam=1e-3,
         mi_weight=0.0,
         scale=False,
     )
     _parameter_constraints = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "objective": [StrOptions({"paper", "marginal"})],
-        "lam": [Interval(Real, 0, None, closed="left")],
+        "lam": [Interval(Real, 0, np.inf, closed="left"), StrOptions({"cv"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "init": [StrOptions({"mixed", "random", "k-means"})],
         "solver": [StrOptions({"profile", "alternate"})],
         "n_refine": [Interval(Integral, 1, None, closed="left")],
         "prior": [tuple, list, None],
         "min_accuracy": [Interval(Real, 0, 0.5, closed="both")],
-        "mi_weight": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "mi_weight": [Interval(Real, 0, np.inf, closed="left"), StrOptions({"auto", "cv"})],
         "scale": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -1277,6 +1288,9 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
     suspect_experts_: np.ndarray  # number of the expert behind each of `suspects_`
     objective_history_: list  # cost per answer, minus (8) or minus the ELBO; never rises
     n_iter_: int  # length of `objective_history_`
+    lam_: float  # λ that was used
+    mi_weight_: float  # weight of the mutual information that was used
+    choice_: HeldOut | None  # (weight, λ) compared on hidden answers; None: given
 
     @renamed(mi="mi_weight")
     def __init__(
@@ -1284,14 +1298,14 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         n_clusters: int = 8,  # number of clusters K
         *,
         objective: str = "paper",  # the bound (8); "marginal": mean-field EM on (4)
-        lam: float = 1e-3,  # λ, penalty on the squared `coef_`, per answer, at least 0
+        lam="cv",  # λ, penalty on the squared `coef_`, per answer; "cv": by hidden answers
         n_init: int = 20,  # starts; the best objective is kept
         init: str = "mixed",  # first start k-means, others "random" (as printed); "k-means"
         solver: str = "profile",  # accuracies follow the weights; "alternate": as printed
         n_refine: int = 5,  # "marginal": how many optima of the bound go through EM
         prior: tuple = None,  # Beta `(a, b)` on accuracies, both at least 1; None: flat
         min_accuracy: float = 0.5,  # floor of accuracies; 0 admits adversaries
-        mi_weight="auto",  # of the mutual information; "auto": .1, or 1 if all say "same"
+        mi_weight="cv",  # of the mutual information; "cv"; "auto": .1, 1 if all say "same"
         scale: bool = True,  # standardise the columns inside; `coef_` is in units of `X`
         max_iter: int = 200,  # L-BFGS iterations, or rounds of EM
         tol: float = 1e-5,  # gradient, or gain of a round, at which to stop
@@ -1325,11 +1339,16 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         sample_id : default=None
         """
         X, c = self._validate_fit(X, constraints, sample_id)
+        order = row_order(X) if self.init != "random" else np.arange(len(X))
+        place = np.argsort(order)
+        X, c = np.ascontiguousarray(X[order]), c.subset(order)
         K, s = self._check_n_clusters(len(X)), self._settings(c)
         mean, sd = column_scale(X, self.scale)
         S = np.ascontiguousarray((X - mean) / sd) if self.scale else X
-        panel = make_panel(c, len(X), all_rows=s.mi_weight > 0)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
+        s = self._choose(S, c, K, s, seed)
+        self.lam_, self.mi_weight_ = s.lam, s.mi_weight
+        panel = make_panel(c, len(X), all_rows=s.mi_weight > 0)
         if not panel.total:
             fit = self._fit_plain(S, K, panel, s, seed)
         else:
@@ -1347,7 +1366,7 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         if self.objective == "marginal" and panel.total:
             R[panel.rows] = fit.R
         self._store_experts(R, c, panel, fit)
-        self._store_clusters(R, mean, sd, fit)
+        self._store_clusters(R[place], mean, sd, fit)
         return self
 
     def accuracy_intervals(self, level=0.95):
@@ -1375,13 +1394,61 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
             one_sided = (c.value > 0).any() and not (c.value < 0).any()
             weight = 1.0 if one_sided else 0.1
         return Settings(
-            float(self.lam),
+            1e-3 if isinstance(self.lam, str) else float(self.lam),
             tuple(map(float, prior)),
             float(self.min_accuracy),
             float(weight),
             int(self.max_iter),
             float(self.tol),
         )
+
+    def _pairs_to_try(self):
+        "(weight of the information, λ), the most regular first."
+        pairs = [(1.0, 0.1), (0.3, 0.03), (0.3, 1e-3), (0.1, 1e-3), (0.03, 1e-3)]
+        weight, lam = self.mi_weight, self.lam
+        if lam == "cv" and weight != "cv":
+            pairs = [(weight, v) for v in (0.1, 0.03, 1e-3)]
+        if weight == "cv" and lam != "cv":
+            pairs = [(w, lam) for w in (1.0, 0.3, 0.1, 0.03)]
+        return pairs
+
+    def _choose(self, X, c, K, s, seed):
+        "Weight of the information and λ by hidden answers, if there are twenty."
+        self.choice_ = None
+        given = "cv" not in (self.mi_weight, self.lam)
+        said = np.flatnonzero((c.value != 0) & (c.a != c.b))
+        both = (c.value > 0).any() and (c.value < 0).any()
+        if given or len(said) < 20 or not both:
+            return s
+        c = c.select(said)
+        if len(X) > 3000:
+            rng = np.random.default_rng(seed)
+            some = rng.permutation(np.unique(np.r_[c.a, c.b]))[:1500]
+            rows = np.unique(np.r_[some, rng.permutation(len(X))[: 3000 - len(some)]])
+            X, c = np.ascontiguousarray(X[rows]), c.subset(rows)
+            if c.n_constraints < 20:
+                return s
+        asked = Asked(np.minimum(c.a, c.b), np.maximum(c.a, c.b), c.value, c.weight)
+        tries = [
+            s._replace(mi_weight=s.mi_weight if w == "auto" else w, lam=v, max_iter=100)
+            for w, v in self._pairs_to_try()
+        ]
+
+        def predict(train, test, fold_seed):
+            panel = make_panel(c.select(train), len(X), all_rows=True)
+            starts = Starts(3, "mixed", "profile", self.n_jobs, fold_seed)
+            H = []
+            for t in tries:
+                best = fit_starts(X, panel, K, t, starts)[0]
+                P = probs(logits(X, best.coef, best.intercept))[1]
+                H.append((P[asked.a[test]] * P[asked.b[test]]).sum(1))
+            return np.clip(H, 0, 1)
+
+        names = [(t.mi_weight, t.lam) for t in tries]
+        who = np.asarray(c.expert)
+        self.choice_ = choose_by_hidden(names, predict, asked, person=who, seed=seed)
+        warn_if_blind(self.choice_, asked, who, stacklevel=5)
+        return s._replace(mi_weight=self.choice_.name[0], lam=self.choice_.name[1])
 
     def _fit_plain(self, X, K, panel, s, seed):
         "No answers: maximise the mutual information from a k-means start."
@@ -1425,6 +1492,13 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
     def _store_clusters(self, R, mean, sd, fit):
         "Clusters that somebody joined, weights in units of `X`."
         used, labels = np.unique(R.argmax(1), return_inverse=True)
+        if len(used) < self.n_clusters:
+            warnings.warn(
+                f"{len(used)} clusters were found but n_clusters={self.n_clusters} were "
+                "asked for: few rows differ, or the answers join most of them.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         self.labels_, self.n_clusters_ = labels.ravel().astype(np.int64), len(used)
         self.posterior_ = R[:, used] / R[:, used].sum(1, keepdims=True)
         self.coef_ = self.coef_[used] / sd
@@ -1484,7 +1558,12 @@ def experts_demo(
     )
     c = Constraints(*t.pairs.T, t.value, expert=t.expert, n_samples=150)
     fit = lambda c: ExpertClustering(
-        3, objective=objective, n_init=n_init, random_state=random_state
+        3,
+        objective=objective,
+        lam=1e-3,
+        mi_weight="auto",
+        n_init=n_init,
+        random_state=random_state,
     ).fit(t.data, constraints=c)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -18,6 +18,8 @@ from numba import njit
 from scipy.sparse.csgraph import connected_components
 
 # %% ../nbs/02_graph.ipynb #a06de6f8
+#| code-fold: true
+#| code-summary: "edge_ends"
 def edge_ends(
     n: int,  # number of nodes
     a,  # `(m,)` first ends, or `(m, 2)` edges
@@ -53,7 +55,8 @@ def edge_ends(
     if len(bad):
         k = bad[0]
         raise ValueError(
-            f"{len(bad)} edges name nodes outside 0..{n - 1}: first is edge {k}: ({a[k]}, {b[k]}). Nodes are numbered from 0."
+            f"{len(bad)} edges name nodes outside 0..{n - 1}: first is edge {k}: "
+            f"({a[k]}, {b[k]}). Nodes are numbered from 0."
         )
     return a, b
 
@@ -65,6 +68,8 @@ def _as_nodes(v):
     return np.ascontiguousarray(v, dtype=np.int64).ravel()
 
 # %% ../nbs/02_graph.ipynb #613fbfab
+#| code-fold: true
+#| code-summary: "_find, _union, _union_all"
 @njit(cache=True)
 def _find(parent, i):
     "Root of `i`, halving the path on the way."
@@ -95,6 +100,8 @@ def _union_all(parent, size, a, b):
     return joined
 
 # %% ../nbs/02_graph.ipynb #1c1b483f
+#| code-fold: true
+#| code-summary: "_renumber, _labels"
 @njit(cache=True)
 def _renumber(x, n):
     "Rename values `0..n-1` in `x` to 0, 1, 2, … in order of first appearance."
@@ -115,6 +122,8 @@ def _labels(parent):
     return _renumber(root, len(parent))
 
 # %% ../nbs/02_graph.ipynb #3e3382ab
+#| code-fold: true
+#| code-summary: "UnionFind"
 class UnionFind:
     """Components that grow while edges arrive.
 
@@ -208,6 +217,8 @@ class UnionFind:
         return _labels(self.parent)
 
 # %% ../nbs/02_graph.ipynb #a5f8a5b7
+#| code-fold: true
+#| code-summary: "connected, ml_components"
 def connected(
     n: int,  # number of nodes
     a,  # first ends, or `(m, 2)` edges
@@ -260,6 +271,8 @@ def ml_components(
     return connected(n, a, b)
 
 # %% ../nbs/02_graph.ipynb #30dd4e27
+#| code-fold: true
+#| code-summary: "component_cannot"
 def component_cannot(
     label: np.ndarray,  # component of every point
     cannot,  # `(m, 2)` cannot-links between points
@@ -288,6 +301,8 @@ def component_cannot(
     return np.column_stack([key // C, key % C]), count
 
 # %% ../nbs/02_graph.ipynb #1e10c304
+#| code-fold: true
+#| code-summary: "Closure, closure"
 class Closure(NamedTuple):
     """All that a set of must- and cannot-links implies, without listing pairs.
 
@@ -320,7 +335,7 @@ def closure(
     must,  # `(m, 2)` must-links
     cannot=(),  # `(m', 2)` cannot-links
 ) -> Closure:  # components, separated components, counts
-    """Closure of the answers under the rules (2); must-links win over a cannot-link that contradicts them.
+    """Closure of the answers under the rules (2); must-links win over a cannot-link.
 
     Parameters
     ----------
@@ -350,6 +365,8 @@ def closure(
     )
 
 # %% ../nbs/02_graph.ipynb #44756f61
+#| code-fold: true
+#| code-summary: "implied"
 def implied(
     cl: Closure,  # from `closure`
     i,  # point, or array of points
@@ -379,6 +396,8 @@ def implied(
     return np.where(u == v, 1, np.where(apart, -1, 0))
 
 # %% ../nbs/02_graph.ipynb #db6bfe69
+#| code-fold: true
+#| code-summary: "iter_closure, closure_pairs"
 def iter_closure(
     cl: Closure,  # from `closure`
 ):  # yields `(pairs, value)`: an `(m, 2)` array i<j and +1 or -1
@@ -428,7 +447,8 @@ def closure_pairs(
     total = cl.n_must + cl.n_cannot
     if total > max_pairs:
         raise ValueError(
-            f"The closure has {total} pairs (max_pairs={max_pairs}). Use iter_closure or implied, or raise max_pairs if memory allows."
+            f"The closure has {total} pairs (max_pairs={max_pairs}). Use iter_closure "
+            "or implied, or raise max_pairs if memory allows."
         )
     parts = list(iter_closure(cl))
     pick = lambda s: np.concatenate(
@@ -437,6 +457,8 @@ def closure_pairs(
     return pick(1), pick(-1)
 
 # %% ../nbs/02_graph.ipynb #98df3876
+#| code-fold: true
+#| code-summary: "csr_adjacency"
 @njit(cache=True)
 def _csr(n, a, b):
     indptr = np.zeros(n + 1, np.int64)
@@ -485,6 +507,8 @@ def csr_adjacency(
     return _csr(n, *edge_ends(n, a, b))
 
 # %% ../nbs/02_graph.ipynb #1c270391
+#| code-fold: true
+#| code-summary: "shortest_chain, shortest_chains"
 @njit(cache=True)
 def _bfs_chain(indptr, nbr, i, j):
     "Nodes of a shortest path from `i` to `j`; empty when there is none."
@@ -565,6 +589,8 @@ def shortest_chains(
     return [_bfs_chain(indptr, nbr, int(i), int(j)).tolist() for i, j in ends]
 
 # %% ../nbs/02_graph.ipynb #48eb03fb
+#| code-fold: true
+#| code-summary: "Contradictions, contradictions"
 class Contradictions(NamedTuple):
     """Cannot-links inside a must-link component, with evidence.
 
@@ -575,14 +601,14 @@ class Contradictions(NamedTuple):
     count : int
         how many
     chains : list
-        for the first offenders: the shortest chain of must-links that joins the ends
+        of the first offenders: the shortest chain between the ends
     label : np.ndarray
         `(n,)` must-link component of every point
     """
 
     index: np.ndarray  # positions of the offenders in `cannot`
     count: int  # how many
-    chains: list  # for the first offenders: the shortest chain of must-links that joins the ends
+    chains: list  # of the first offenders: the shortest chain between the ends
     label: np.ndarray  # `(n,)` must-link component of every point
 
 
@@ -620,6 +646,8 @@ def contradictions(
     return Contradictions(index, len(index), chains, label)
 
 # %% ../nbs/02_graph.ipynb #26f7aa32
+#| code-fold: true
+#| code-summary: "explain_chain"
 def explain_chain(
     chain,  # points, as from `shortest_chain`
     names=None,  # what to call the points; their numbers if None
@@ -646,6 +674,8 @@ def explain_chain(
     )
 
 # %% ../nbs/02_graph.ipynb #6769d574
+#| code-fold: true
+#| code-summary: "_blocks"
 @njit(cache=True)
 def _blocks(indptr, nbr, edge, m):
     "Block of every edge; -1 for edges (i, i)."
@@ -698,12 +728,14 @@ def _blocks(indptr, nbr, edge, m):
     return block
 
 # %% ../nbs/02_graph.ipynb #130e3ffb
+#| code-fold: true
+#| code-summary: "blocks, bridges"
 def blocks(
     n: int,  # number of nodes
     a,  # first ends, or `(m, 2)` edges
     b=None,  # second ends
 ) -> np.ndarray:  # `(m,)` block of every edge, 0..B-1 in order of first appearance
-    """Biconnected blocks; a pair asked twice is a cycle of two edges, an edge (i, i) a block of its own.
+    """Biconnected blocks; a pair asked twice is a cycle, an edge (i, i) a block of its own.
 
     Parameters
     ----------
@@ -752,6 +784,8 @@ def bridges(
     return np.flatnonzero((np.bincount(block, minlength=1)[block] == 1) & (a != b))
 
 # %% ../nbs/02_graph.ipynb #e16fa032
+#| code-fold: true
+#| code-summary: "greedy_colouring, colour_classes"
 @njit(cache=True)
 def _colour(indptr, nbr, order):
     n = len(indptr) - 1
@@ -811,6 +845,8 @@ def colour_classes(
     return np.split(order, np.cumsum(np.bincount(colour))[:-1]) if len(colour) else []
 
 # %% ../nbs/02_graph.ipynb #cc79a642
+#| code-fold: true
+#| code-summary: "distinct_numbers, unrank_pairs, pairs_inside, pairs_across"
 def distinct_numbers(
     total: int,  # numbers lie below this
     m: int,  # how many
@@ -893,6 +929,8 @@ def pairs_across(start, size, t):
     return start[k] + i, start[k] + size[k] + j
 
 # %% ../nbs/02_graph.ipynb #9de2df06
+#| code-fold: true
+#| code-summary: "Links, make_links"
 class Links(NamedTuple):
     """Answers about pairs, and an index from each row to its answers.
 
@@ -960,6 +998,8 @@ def make_links(
     return Links(n, a, b, must, cannot, *csr_adjacency(n, a, b))
 
 # %% ../nbs/02_graph.ipynb #bd97a649
+#| code-fold: true
+#| code-summary: "PairTally, tally_pairs"
 class PairTally(NamedTuple):
     """Votes about distinct pairs.
 

@@ -8,7 +8,7 @@ import csv, io, json, math, os, re, time, warnings
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 import numpy as np
 from .constraints import Constraints, Triplets
 from .graph import closure, contradictions, explain_chain, implied
@@ -29,11 +29,11 @@ from csc_nb.oracles import (
 
 # %% auto #0
 __all__ = ['IMAGE_ENDS', 'KINDS', 'ADVICE', 'column_kind', 'open_image', 'feature_matrix', 'Items', 'ListState', 'FixedQuestions',
-           'nearest_groups', 'random_questions', 'pair_facts', 'links_of', 'fit_answers', 'Turn', 'Conflict', 'Status',
-           'Advice', 'open_journal', 'n_contradictions', 'distance_rank', 'opposite', 'likely_culprits',
-           'with_n_clusters', 'broken_facts', 'rough_edges', 'move_named_rows', 'seeded_groups', 'fewest_groups',
-           'settle', 'neighbour_share', 'row_confidence', 'by_size', 'safe_cell', 'csv_text', 'Session', 'AskPairs',
-           'AskTriplets', 'warm_up', 'answers_of', 'Annotators', 'merge_annotators']
+           'nearest_groups', 'random_questions', 'mixed_questions', 'pair_facts', 'links_of', 'fit_answers', 'Turn',
+           'Conflict', 'Status', 'Advice', 'open_journal', 'n_contradictions', 'distance_rank', 'opposite',
+           'likely_culprits', 'with_n_clusters', 'broken_facts', 'rough_edges', 'move_named_rows', 'seeded_groups',
+           'fewest_groups', 'settle', 'neighbour_share', 'row_confidence', 'by_size', 'safe_cell', 'csv_text',
+           'Session', 'AskPairs', 'AskTriplets', 'warm_up', 'answers_of', 'Annotators', 'merge_annotators']
 
 # %% ../nbs/30_labelling.ipynb #9c900567
 #| code-fold: true
@@ -253,7 +253,7 @@ def _category_block(values):
 def feature_matrix(
     columns: dict,  # name → cells
     kinds: dict,  # name → kind
-    folder=".",  # of image files
+    folder: str | Path = ".",  # of image files
 ) -> np.ndarray:  # (n, d), rounded
     """Numbers for the learner, from the columns shown.
 
@@ -263,7 +263,7 @@ def feature_matrix(
         name → cells
     kinds : dict
         name → kind
-    folder : default='.'
+    folder : str | Path, default='.'
         of image files
 
     Returns
@@ -281,7 +281,8 @@ def feature_matrix(
     parts = [make[kinds[c]](v) for c, v in columns.items() if kinds[c] in make]
     if not parts:
         raise ValueError(
-            f"Nothing to compute with: {', '.join(columns)} hold only names. Show a column with numbers, texts, images or series, or pass features=."
+            f"Nothing to compute with: {', '.join(columns)} hold only names. Show a column "
+            "with numbers, texts, images or series, or pass features=."
         )
     return np.round(np.hstack(parts), 4) + 0.0
 
@@ -301,12 +302,14 @@ def _columns(data):
         }
     else:
         raise TypeError(
-            f"A data frame, a dictionary of columns or a list of records is expected, not {type(data).__name__}."
+            "A data frame, a dictionary of columns or a list of records is expected, not "
+            f"{type(data).__name__}."
         )
     sizes = {len(v) for v in cols.values()}
     if len(sizes) != 1:
+        some = ", ".join(f"{c} {len(v)}" for c, v in list(cols.items())[:5])
         raise ValueError(
-            f"Columns have different lengths: {', '.join(f'{c} {len(v)}' for c, v in list(cols.items())[:5])}."
+            f"Columns have different lengths: {some}."
             if cols
             else "The table has no columns."
         )
@@ -335,7 +338,9 @@ def _find_ids(data, cols, id):
     twice = [i for i, k in Counter(ids).items() if k > 1]
     if twice:
         raise ValueError(
-            f"{len(twice)} ids occur more than once: first is {str(twice[0])[:60]!r} ({ids.count(twice[0])} times). Ids must name one row each; leave id= out to use row numbers."
+            f"{len(twice)} ids occur more than once: first is {str(twice[0])[:60]!r} "
+            f"({ids.count(twice[0])} times). Ids must name one row each; leave id= out to "
+            "use row numbers."
         )
     return ids
 
@@ -358,7 +363,7 @@ class Items:
         columns to show, {column: kind}, or a function of a row; None: all
     features : default=None
         (n, d) numbers, or names of columns; None: the columns shown
-    folder : default='.'
+    folder : str | Path, default='.'
         where paths of images start
 
     Attributes
@@ -393,7 +398,7 @@ class Items:
         id=None,  # column with ids
         show=None,  # columns to show, {column: kind}, or a function of a row; None: all
         features=None,  # (n, d) numbers, or names of columns; None: the columns shown
-        folder=".",  # where paths of images start
+        folder: str | Path = ".",  # where paths of images start
     ):
         self.columns, self.id_name, self.folder = _columns(data), id, Path(folder)
         self.ids = _find_ids(data, self.columns, id)
@@ -460,8 +465,8 @@ class Items:
             return True
         if c not in self._spread:
             every = [np.nan if _missing(v) else _number(v) for v in self.columns[c]]
-            self._spread[c] = np.nanstd(every)
-        there = [_number(v) for v in cells if not _missing(v)]
+            self._spread[c] = np.nanstd(np.array(every, float))
+        there = [x for x in map(_number, cells) if x is not None and not _missing(x)]
         return len(there) < len(rows) or max(there) - min(there) > sd * self._spread[c]
 
     def __repr__(self):
@@ -478,7 +483,8 @@ class Items:
         for c, k in show.items():
             if k not in KINDS:
                 raise ValueError(
-                    f"show[{c!r}]={k!r}: use number, category, text, image, series or label."
+                    f"show[{c!r}]={k!r}: use number, category, text, image, series or "
+                    "label."
                 )
             self.kinds[c] = k
 
@@ -543,7 +549,7 @@ class FixedQuestions(ActiveLearner):
     questions : default=()
         tuples of 2 or 3 row numbers
     clusterer : default=None
-        fitted to the answers; None: groups that answers join, by nearness
+        fitted to the answers; None: groups that answers join
     random_state : default=None
         seed
     """
@@ -551,7 +557,7 @@ class FixedQuestions(ActiveLearner):
     def __init__(
         self,
         questions=(),  # tuples of 2 or 3 row numbers
-        clusterer=None,  # fitted to the answers; None: groups that answers join, by nearness
+        clusterer=None,  # fitted to the answers; None: groups that answers join
         *,
         random_state=None,  # seed
     ):
@@ -626,6 +632,36 @@ def random_questions(n, m, size=2, random_state=0):
         out.setdefault(tuple(sorted(q)), tuple(q))
     return list(out.values())
 
+
+def mixed_questions(X, m, near=10, random_state=0):
+    """`m` different pairs: every other one of close rows, so that both answers occur.
+
+    Parameters
+    ----------
+    X
+    m
+    near : default=10
+    random_state : default=0
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    n, out = len(X), {}
+    m, rng = min(m, math.comb(n, 2)), np.random.default_rng(random_state)
+    if not m:
+        return []
+    close = NearestNeighbors(n_neighbors=min(near, n - 1)).fit(X)
+    close = close.kneighbors(return_distance=False)
+    for tries in range(20 * m):
+        i = int(rng.integers(n))
+        j = int(rng.choice(close[i]) if tries % 2 else rng.integers(n))
+        if i != j and len(out) < m:
+            out.setdefault((min(i, j), max(i, j)), (i, j))
+    rest = random_questions(n, min(math.comb(n, 2), m + len(out)), 2, random_state)
+    for q in rest:  # only where nearly all pairs were wanted
+        if len(out) < m:
+            out.setdefault(tuple(sorted(q)), q)
+    return list(out.values())
+
 # %% ../nbs/30_labelling.ipynb #fa09feeb
 #| code-fold: true
 #| code-summary: "what answers say about pairs; a passive clusterer fitted to answers"
@@ -698,14 +734,16 @@ def fit_answers(
     if "triplets" in inspect.signature(est.fit).parameters:
         triples = [(q, a) for q, a in said if q.kind == "triple" and a != "unsure"]
     if triples:
-        rows = np.array([q.items for q, _ in triples]).T
-        given["triplets"] = Triplets(*rows, [a for _, a in triples], n_samples=len(X))
+        a, b, c = np.array([q.items for q, _ in triples]).T
+        words = [answer for _, answer in triples]
+        given["triplets"] = Triplets(a, b, c, words, n_samples=len(X))
         said = [(q, a) for q, a in said if q.kind == "pair"]
     must, cannot = links_of(said)
     if len(must) + len(cannot):
         pairs = Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X))
         given["constraints"] = pairs
-    return clone(est).fit(X, **given).labels_
+    twin: Any = clone(est)
+    return twin.fit(X, **given).labels_
 
 # %% ../nbs/30_labelling.ipynb #f349d621
 class Turn(NamedTuple):
@@ -715,18 +753,21 @@ class Turn(NamedTuple):
     ----------
     id : str
         answers carry it
-    query : object
-        `Pair` or `Triple`
+    query : Pair | Triple
+        what is asked
     shown : tuple
         rows in the order on the screen
     back_to : int | None
         number of a skipped answer that is asked again
+    unasked : bool
+        one of the questions for everybody, not the learner's
     """
 
     id: str  # answers carry it
-    query: object  # `Pair` or `Triple`
+    query: Pair | Triple  # what is asked
     shown: tuple  # rows in the order on the screen
     back_to: int | None = None  # number of a skipped answer that is asked again
+    unasked: bool = False  # one of the questions for everybody, not the learner's
 
 
 class Conflict(NamedTuple):
@@ -917,7 +958,10 @@ def likely_culprits(
 
 # %% ../nbs/30_labelling.ipynb #6e30a003
 #| code-fold: true
-#| code-summary: "settle: two candidates, then moves that keep the answers unless they are outvoted"
+#| code-summary: "settle: two candidates, then moves that keep the answers unless outvoted"
+_STARTS: dict = dict(n_init=5, random_state=0)
+
+
 def with_n_clusters(X, labels, K):
     """Split the widest cluster or merge the nearest two until there are `K` (Ward's cost).
 
@@ -935,7 +979,7 @@ def with_n_clusters(X, labels, K):
         rows = np.flatnonzero(z == int(np.argmax(spread)))
         if max(spread) <= 0:
             break
-        half = KMeans(2, n_init=5, random_state=0).fit(X[rows]).labels_
+        half = KMeans(2, **_STARTS).fit(X[rows]).labels_
         z[rows[half == 1]] = z.max() + 1
     while z.max() + 1 > K:
         size = np.bincount(z).astype(float)
@@ -1014,7 +1058,7 @@ def move_named_rows(
 
 
 def seeded_groups(X, must, cannot, K):
-    """Rows that answers name, joined up to `K` groups that nothing parts; others to the nearest.
+    """Rows that answers name, joined to `K` groups that nothing parts; others by nearness.
 
     Parameters
     ----------
@@ -1223,7 +1267,7 @@ def csv_text(columns: dict) -> str:
 
 # %% ../nbs/30_labelling.ipynb #cbec2317
 #| code-fold: true
-#| code-summary: "Session, AskPairs, AskTriplets: turns, undo, change, contradictions, clusters, export"
+#| code-summary: "Session, AskPairs, AskTriplets: turns, undo, change, clusters, export"
 class Session:
     """A table, a learner, a log: what the view shows and tests drive.
 
@@ -1237,13 +1281,13 @@ class Session:
         columns to show; or {column: kind}; or a function of a row
     learner : default=None
         an active learner, or a list of pairs (triples) of ids
-    log : default='answers.jsonl'
-        where answers are saved as they are given; None: nowhere
+    log : str | Path | None, default='answers.jsonl'
+        where answers are saved; None: nowhere
     annotator : default=''
         who answers
     features : default=None
         numbers for the learner; None: from the columns shown
-    folder : default='.'
+    folder : str | Path, default='.'
         where paths of images start
     goal : default=None
         number of answers planned; only for the progress bar
@@ -1259,6 +1303,8 @@ class Session:
         seconds to wait for a log that another process holds
     take_over : default=False
         take the log from another tab or kernel
+    shared : default=0
+        questions that everybody gets first: how many, or pairs of ids
 
     Attributes
     ----------
@@ -1285,10 +1331,10 @@ class Session:
         id=None,  # column with ids
         show=None,  # columns to show; or {column: kind}; or a function of a row
         learner=None,  # an active learner, or a list of pairs (triples) of ids
-        log="answers.jsonl",  # where answers are saved as they are given; None: nowhere
+        log: str | Path | None = "answers.jsonl",  # where answers are saved; None: nowhere
         annotator="",  # who answers
         features=None,  # numbers for the learner; None: from the columns shown
-        folder=".",  # where paths of images start
+        folder: str | Path = ".",  # where paths of images start
         goal=None,  # number of answers planned; only for the progress bar
         n_clusters=None,  # number of groups, if it is known
         question=None,  # the question in your words, as “Same patient?”
@@ -1296,6 +1342,7 @@ class Session:
         check_implied=None,  # ask what follows from others? None: if the learner checks
         wait=0.0,  # seconds to wait for a log that another process holds
         take_over=False,  # take the log from another tab or kernel
+        shared=0,  # questions that everybody gets first: how many, or pairs of ids
     ):
         made = isinstance(data, Items)
         self.items = data if made else Items(data, id, show, features, folder)
@@ -1307,6 +1354,7 @@ class Session:
         self.n_clusters, self.question, self.language = n_clusters, question, language
         self.goal, self.annotator = goal, annotator
         self.log, self.out = None if log is None else Path(log), None
+        self.shared = self._shared_questions(shared)
         learner = self._fresh_learner(learner)
         checks = hasattr(learner, "repeat")
         self.check_implied = checks if check_implied is None else check_implied
@@ -1376,22 +1424,37 @@ class Session:
         "Questions that were put aside."
         return [s for s in self.said if s.how == "skip"]
 
+    def _shared_questions(self, shared):
+        "The questions that everybody gets first, as pairs of rows."
+        if not isinstance(shared, (int, np.integer)):
+            return [Pair(*rows) for rows in _rows_of(self.items.ids, shared)]
+        return [Pair(*rows) for rows in mixed_questions(self.items.X, int(shared))]
+
+    def _next_shared(self):
+        "The first shared question that was not answered, or `None`."
+        said = {s.query.key for s in self.said} if self.shared else ()
+        return next((q for q in self.shared if q.key not in said), None)
+
     @property
     def turn(self) -> Turn | None:
         "The present screen; `None` when there is nothing left to ask."
-        q, back = self.run.ask(), None
+        q, back = self._next_shared(), None
+        unasked = q is not None
+        if q is None:
+            q = self.run.ask()
         if self._revisit or q is None:
             left = self.skipped
             if left:
-                back, q = left[0].k, left[0].query
+                back, q, unasked = left[0].k, left[0].query, False
             elif q is None:
                 return None
-        seed = [self.learner.seed_, q.number or 0, *q.items]
+        place = (q.number or 0) if back is None else back
+        seed = [self.learner.seed_, place, *q.items]
         order = np.random.default_rng(seed).permutation(len(q.items))
         name = "-".join(map(str, q.items))
         mark = "again" if back is not None else ""
         turn_id = f"{len(self.journal.events)}{mark}:{name}"
-        return Turn(turn_id, q, tuple(q.items[i] for i in order), back)
+        return Turn(turn_id, q, tuple(q.items[i] for i in order), back, unasked)
 
     def answer(self, turn_id, value, seconds=None) -> bool:  # was it taken?
         """Answer the screen `turn_id`; an answer to another screen is not taken.
@@ -1418,8 +1481,13 @@ class Session:
             self.run.relabel(t.back_to, value, seconds=seconds)
             self._revisit = self._revisit and bool(self.skipped)
         else:
-            self.run.tell(t.query, value, seconds=seconds, shown=t.shown)
+            self._take(t, value, seconds=seconds)
         return True
+
+    def _take(self, t, value, **how):
+        "Tell the learner; an answer that it did not ask for counts like any other."
+        hand = self.run.hear if t.unasked else self.run.tell
+        hand(t.query, value, shown=t.shown, **how)
 
     def skip(self, turn_id) -> bool:  # was it taken?
         """Put the question aside; the person is asked again at the end.
@@ -1440,7 +1508,7 @@ class Session:
             self._revisit = False
             self.note("later")
         else:
-            self.run.tell(t.query, t.query.answer("unsure"), shown=t.shown, how="skip")
+            self._take(t, t.query.answer("unsure"), how="skip")
         return True
 
     def hear(self, a, b, value, seconds=None):
@@ -1689,21 +1757,27 @@ class Session:
         broken = self._support(labels)[1][rows]
         return rows[np.lexsort((sure, -broken))[:n]]
 
-    def status(self) -> Status:
-        "Where we stand."
-        c, said = Counter(), self.said
-        for s in said:
+    def counts(self) -> Counter:  # same, different, unsure, skipped
+        "How often the person said what."
+        c = Counter()
+        for s in self.said:
             if s.how == "skip":
                 c["skipped"] += 1
             elif s.answer in (0, "unsure"):
                 c["unsure"] += 1
             else:
                 c["same" if s.answer in (1, "ab", "ac", "bc") else "different"] += 1
+        return c
+
+    def status(self) -> Status:
+        "Where we stand."
+        c, said = self.counts(), self.said
         cl = closure(self.items.n, *links_of([(s.query, s.answer) for s in said]))
         known = {frozenset(f[:2]) for s in said for f in pair_facts(s.query, s.answer)}
         left = None
-        if isinstance(self.learner, FixedQuestions):
-            left = len(self.learner.questions) - self.learner.state_.at
+        state = self.learner.state_
+        if isinstance(self.learner, FixedQuestions) and isinstance(state, ListState):
+            left = len(self.learner.questions) - state.at
         return Status(
             given=len(said),
             same=c["same"],
@@ -1820,9 +1894,10 @@ class Session:
     def constraints(self) -> Constraints:
         "All answers about pairs, by id."
         said = [s for s in self.said if s.query.kind == "pair" and s.how != "skip"]
-        rows = np.array([s.query.items for s in said], np.int64).reshape(-1, 2)
+        a, b = np.array([s.query.items for s in said], np.int64).reshape(-1, 2).T
         return Constraints(
-            *rows.T,
+            a,
+            b,
             [s.query.word(s.answer) for s in said],
             expert=[self.annotator] * len(said) if self.annotator else None,
             ids=self.items.ids,
@@ -1876,7 +1951,8 @@ def _rows_of(names, questions):
         bad = [i for i in ids if i not in rows]
         if bad:
             raise ValueError(
-                f"Question {k} names {bad[0]!r}, which is not an id of the table. First ids: {', '.join(map(str, names[:3]))}."
+                f"Question {k} names {bad[0]!r}, which is not an id of the table. "
+                f"First ids: {', '.join(map(str, names[:3]))}."
             )
         out.append(tuple(rows[i] for i in ids))
     return out
@@ -1888,7 +1964,7 @@ _WARM = set()  # learners that have run in this process
 
 
 def warm_up(learner):
-    """Run a learner of this kind on a few made-up rows, once in a process, so that all is compiled.
+    """Run such a learner on a few made-up rows, once in a process, so that all is compiled.
 
     Parameters
     ----------
@@ -1904,7 +1980,8 @@ def warm_up(learner):
     contradictions(3, [[0, 1], [1, 2]], [[0, 2]], 1)
     X, y = np.random.default_rng(0).normal(size=(30, 2)), np.arange(30) % 3
     try:
-        clone(learner).fit(X, oracle=NoisyOracle(y, 0.2, random_state=0), budget=30)
+        twin: Any = clone(learner)
+        twin.fit(X, oracle=NoisyOracle(y, 0.2, random_state=0), budget=30)
     except Exception:
         pass  # it was only a rehearsal
 
@@ -1940,9 +2017,11 @@ def answers_of(
         raise ValueError(
             f"{log}, line {bad['line']}: {bad['items']} are not both ids of this table."
         )
-    pairs = np.array([[rows[i] for i in e["items"]] for e in said], np.int64).reshape(-1, 2)
+    pairs = np.array([[rows[i] for i in e["items"]] for e in said], np.int64)
+    a, b = pairs.reshape(-1, 2).T
     return Constraints(
-        *pairs.T,
+        a,
+        b,
         [e["answer"] for e in said],
         expert=[e.get("annotator") or who for e in said],
         ids=[_plain(i) for i in ids],

@@ -4,8 +4,7 @@
 
 # %% ../nbs/30a_labelling_view.ipynb #0082a545
 from __future__ import annotations
-import base64, csv, html, io, json, os, secrets, signal, socket, subprocess, sys
-import tempfile, time, urllib.error, urllib.request
+import base64, csv, html, io, json, os, time
 from importlib.resources import files
 from pathlib import Path
 import numpy as np
@@ -18,18 +17,21 @@ from csc_nb.labelling import (
     _missing,
     _number,
     _series,
+    column_kind,
     open_image,
+    open_journal,
     opposite,
 )
 from .oracles import LogInUse, read_journal, standing_answers
 from .plotting import best_plane, cluster_style, few_shades, plot_clusters, PALETTE
 
 # %% auto #0
-__all__ = ['LIMIT', 'STYLE', 'WORDS', 'PAIR_KEYS', 'TRIPLE_KEYS', 'MORE_KEYS', 'text_html', 'number_html', 'image_html',
-           'series_html', 'cell_html', 'drawn_html', 'card_html', 'question_html', 'static', 'ask_widget',
-           'cluster_png', 'steady', 'short_html', 'members_html', 'words_of', 'answer_buttons', 'said_word',
-           'by_position', 'AskView', 'settings_in', 'StartView', 'in_use_screen', 'OpenView', 'read_csv',
-           'make_session', 'plain_learner', 'web_page', 'first_screen', 'free_port', 'write_site', 'Site']
+__all__ = ['LIMIT', 'STYLE', 'WORDS', 'RIGHT_TO_LEFT', 'PAIR_KEYS', 'TRIPLE_KEYS', 'MORE_KEYS', 'text_html', 'number_html',
+           'image_html', 'series_html', 'cell_html', 'drawn_html', 'card_html', 'marked_columns', 'question_html',
+           'static', 'ask_widget', 'cluster_png', 'steady', 'short_html', 'members_html', 'read_words', 'direction',
+           'words_of', 'answer_buttons', 'said_word', 'by_position', 'AskView', 'settings_in', 'StartView',
+           'in_use_screen', 'NotBegun', 'not_begun_screen', 'OpenView', 'read_csv', 'make_session', 'plain_learner',
+           'web_page', 'person_page', 'first_screen', 'screen_settings', 'likely_id', 'note_setup']
 
 # %% ../nbs/30a_labelling_view.ipynb #9a4954fe
 #| code-fold: true
@@ -63,17 +65,31 @@ def _attr(v):
 
 
 def number_html(v):
+    """A number, rounded for the eye; its sign stays in front in every language.
+
+    Parameters
+    ----------
+    v
+    """
     x = _number(v)
-    return (
-        text_html(v)
-        if x is None
-        else f"{x:g}"
-        if abs(x) < 1e6 and x != round(x, 4)
-        else text_html(f"{x:.6g}" if isinstance(v, (float, np.floating)) else v)
-    )
+    if x is None:
+        return text_html(v)
+    if abs(x) < 1e6 and x != round(x, 4):
+        text = f"{x:g}"
+    else:
+        text = f"{x:.6g}" if isinstance(v, (float, np.floating)) else str(v)
+    return text_html(text).replace('dir="auto"', 'dir="ltr"', 1)
 
 
 def image_html(v, folder=".", size=320):
+    """The pixels of an image cell, or a word on why there are none.
+
+    Parameters
+    ----------
+    v
+    folder : default='.'
+    size : default=320
+    """
     try:
         im = open_image(v, folder, size)
     except ValueError as e:
@@ -86,7 +102,8 @@ def image_html(v, folder=".", size=320):
         im = im.resize((im.width * k, im.height * k), 0)
     out = io.BytesIO()
     im.save(out, "PNG")
-    return f'<img alt="image" src="data:image/png;base64,{base64.b64encode(out.getvalue()).decode()}">'
+    data = base64.b64encode(out.getvalue()).decode()
+    return f'<img alt="image" src="data:image/png;base64,{data}">'
 
 
 def series_html(v, lo=None, hi=None, w=320, h=120):
@@ -108,9 +125,11 @@ def series_html(v, lo=None, hi=None, w=320, h=120):
     lo, hi = np.nanmin(s) if lo is None else lo, np.nanmax(s) if hi is None else hi
     x, y = np.linspace(4, w - 4, len(s)), h - 6 - (h - 12) * (s - lo) / ((hi - lo) or 1)
     pts = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y) if np.isfinite(b))
+    said = f"series of {len(s)} values from {lo:.4g} to {hi:.4g}"
     return (
-        f'<svg viewBox="0 0 {w} {h}" class="csc-series" role="img" aria-label="series of {len(s)} values from {lo:.4g} to {hi:.4g}">'
-        f'<polyline points="{pts}" fill="none" stroke="{PALETTE[0]}" stroke-width="2"/></svg><span class="csc-more">{lo:.4g} … {hi:.4g}</span>'
+        f'<svg viewBox="0 0 {w} {h}" class="csc-series" role="img" aria-label="{said}">'
+        f'<polyline points="{pts}" fill="none" stroke="{PALETTE[0]}" stroke-width="2"/>'
+        f'</svg><span class="csc-more">{lo:.4g} … {hi:.4g}</span>'
     )
 
 # %% ../nbs/30a_labelling_view.ipynb #139ef95a
@@ -165,7 +184,8 @@ def drawn_html(out):
     if getattr(out, "ndim", 0) == 1:
         return series_html(out)
     if hasattr(out, "_repr_html_"):
-        return f'<iframe sandbox="" class="csc-frame" srcdoc="{html.escape(out._repr_html_()[:200_000])}"></iframe>'
+        page = html.escape(out._repr_html_()[:200_000])
+        return f'<iframe sandbox="" class="csc-frame" srcdoc="{page}"></iframe>'
     return f'<div class="csc-text">{text_html(out)}</div>'
 
 # %% ../nbs/30a_labelling_view.ipynb #0c6b0856
@@ -181,25 +201,56 @@ def card_html(items, i, rows, name=""):
     rows
     name : default=''
     """
-    head = f'<div class="csc-head">{html.escape(name)}{" · " if name else ""}{text_html(items.ids[i], 80)}</div>'
-    if items.draw is not None:
-        try:
-            body = drawn_html(items.draw(items.row(i)))
-        except Exception as e:
-            body = f'<span class="csc-missing">show failed: {html.escape(type(e).__name__)}: {text_html(e, 200)}</span>'
-        return f'<div class="csc-card" data-id="{_attr(items.ids[i])}">{head}{body}</div>'
-    differ = set(items.differing(rows)) if len(items.show) > 1 else set()
+    title = f"{html.escape(name)} · " if name else ""
+    head = f'<div class="csc-head">{title}{text_html(items.ids[i], 80)}</div>'
+    body = _drawn_body(items, i) if items.draw is not None else _plain_body(items, i, rows)
+    return f'<div class="csc-card" data-id="{_attr(items.ids[i])}">{head}{body}</div>'
+
+
+def _drawn_body(items, i):
+    "What the user's own `show` function makes of a row."
+    try:
+        return drawn_html(items.draw(items.row(i)))
+    except Exception as e:
+        kind = html.escape(type(e).__name__)
+        return f'<span class="csc-missing">show failed: {kind}: {text_html(e, 200)}</span>'
+
+
+def _plain_body(items, i, rows):
+    "Large cells one below the other, then a table of the small ones."
     big = [c for c in items.show if items.kinds[c] in ("text", "image", "series")]
-    blocks = "".join(
-        f'<div class="csc-block">{f"<div class=csc-name>{text_html(c, 60)}</div>" if len(items.show) > 1 else ""}{cell_html(items, c, i, rows)}</div>'
-        for c in big
-    )
-    lines = "".join(
-        f'<tr class="{"csc-differ" if c in differ else ""}"><th scope="row">{text_html(c, 60)}</th><td>{cell_html(items, c, i, rows)}</td><td class="csc-sign">{"≠" if c in differ else ""}</td></tr>'
-        for c in items.show
-        if c not in big
-    )
-    return f'<div class="csc-card" data-id="{_attr(items.ids[i])}">{head}{blocks}{f"<table>{lines}</table>" if lines else ""}</div>'
+    named = len(items.show) > 1
+    blocks = []
+    for c in big:
+        title = f'<div class="csc-name">{text_html(c, 60)}</div>' if named else ""
+        cell = cell_html(items, c, i, rows)
+        blocks.append(f'<div class="csc-block">{title}{cell}</div>')
+    marked = marked_columns(items, rows)
+    lines = []
+    for c in items.show:
+        if c not in big:
+            css, sign = ("csc-differ", "≠") if c in marked else ("", "")
+            lines.append(
+                f'<tr class="{css}"><th scope="row">{text_html(c, 60)}</th>'
+                f"<td>{cell_html(items, c, i, rows)}</td>"
+                f'<td class="csc-sign">{sign}</td></tr>'
+            )
+    table = f"<table>{''.join(lines)}</table>" if lines else ""
+    return "".join(blocks) + table
+
+
+def marked_columns(items, rows):
+    """Small columns to mark; none when nearly all differ: then a mark says nothing.
+
+    Parameters
+    ----------
+    items
+    rows
+    """
+    small = [c for c in items.show if items.kinds[c] not in ("text", "image", "series")]
+    differ = {c for c in items.differing(rows) if c in small}
+    few = len(differ) <= max(1, 0.6 * len(small))
+    return differ if few and len(items.show) > 1 else set()
 
 
 def question_html(items, shown):
@@ -210,8 +261,9 @@ def question_html(items, shown):
     items
     shown
     """
-    names = ("A", "B", "C") if len(shown) == 3 else ("", "")
-    return f'<div class="csc-cards">{"".join(card_html(items, i, shown, n) for i, n in zip(shown, names))}</div>'
+    names = ("A", "B", "C") if len(shown) == 3 else ("",) * len(shown)
+    cards = [card_html(items, i, shown, name) for i, name in zip(shown, names)]
+    return f'<div class="csc-cards">{"".join(cards)}</div>'
 
 # %% ../nbs/30a_labelling_view.ipynb #773274ed
 def static(name: str) -> str:
@@ -277,7 +329,8 @@ def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90) -> byte
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    fig = Figure(figsize=size, dpi=dpi, layout="none")
+    fig = Figure(figsize=size, dpi=dpi)
+    fig.set_layout_engine("none")
     FigureCanvasAgg(fig)
     ax = fig.add_axes((0.01, 0.01, 0.98, 0.98))
     plane = plane or best_plane(X)
@@ -299,7 +352,7 @@ def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90) -> byte
 
 
 def steady(labels, before):
-    """Rename clusters so that each keeps the number of the old one it shares most rows with: colours stay calm.
+    """Each cluster keeps the number of the old one it shares most rows with: calm colours.
 
     Parameters
     ----------
@@ -377,109 +430,31 @@ def members_html(session, labels, words, n=4, top=8):
 
 # %% ../nbs/30a_labelling_view.ipynb #9712dfd5
 #| code-fold: true
-#| code-summary: "the words of the screen in English, German, French, Spanish and Norwegian"
-_WORDS = """
-key | en | de | fr | es | no
-pair | Do these two belong together? | Gehören diese beiden zusammen? | Ces deux vont-ils ensemble ? | ¿Van juntos estos dos? | Hører disse to sammen?
-triple | Two belong together, one is the odd one out: which? | Zwei gehören zusammen, eines nicht: welches? | Deux vont ensemble, un est l’intrus : lequel ? | Dos van juntos y uno no: ¿cuál? | To hører sammen, én skiller seg ut: hvilken?
-same | Same | Gleich | Pareil | Igual | Samme
-different | Different | Verschieden | Différent | Distinto | Ulik
-unsure | Don’t know | Weiß nicht | Je ne sais pas | No lo sé | Vet ikke
-bc | A is the odd one | A passt nicht | A est l’intrus | A es distinto | A skiller seg ut
-ac | B is the odd one | B passt nicht | B est l’intrus | B es distinto | B skiller seg ut
-ab | C is the odd one | C passt nicht | C est l’intrus | C es distinto | C skiller seg ut
-none | None: all alike, or all different | Keines: alle gleich oder alle verschieden | Aucun : tous pareils ou tous différents | Ninguno: todos iguales o todos distintos | Ingen: alle like eller alle ulike
-skip | Ask later | Später fragen | Plus tard | Más tarde | Spør senere
-undo | Undo | Zurück | Annuler | Deshacer | Angre
-later | Questions put aside | Zurückgestellte Fragen | Questions mises de côté | Preguntas aplazadas | Utsatte spørsmål
-stop | Stop here | Hier aufhören | Arrêter ici | Parar aquí | Stopp her
-resume | Go on | Weiter | Continuer | Seguir | Fortsett
-save | Save clusters as CSV | Gruppen als CSV speichern | Enregistrer en CSV | Guardar como CSV | Lagre som CSV
-results | Look at the clusters | Gruppen ansehen | Voir les groupes | Ver los grupos | Se på gruppene
-back | Back to the questions | Zurück zu den Fragen | Retour aux questions | Volver a las preguntas | Tilbake til spørsmålene
-stopped | Stopped. Every answer is saved. | Angehalten. Jede Antwort ist gespeichert. | Arrêté. Chaque réponse est enregistrée. | Detenido. Todas las respuestas están guardadas. | Stoppet. Alle svar er lagret.
-end | That was the last question. Thank you. | Das war die letzte Frage. Danke. | C’était la dernière question. Merci. | Era la última pregunta. Gracias. | Det var siste spørsmål. Takk.
-aside | You put this aside. | Das hatten Sie zurückgestellt. | Vous l’aviez mise de côté. | La había aplazado. | Du utsatte denne.
-answers | {} answers | {} Antworten | {} réponses | {} respuestas | {} svar
-of | {} of {} answers | {} von {} Antworten | {} réponses sur {} | {} de {} respuestas | {} av {} svar
-saved | saved in {} | gespeichert in {} | enregistré dans {} | guardado en {} | lagret i {}
-not saved | not saved | nicht gespeichert | non enregistré | sin guardar | ikke lagret
-private | nothing leaves this machine | nichts verlässt diesen Rechner | rien ne quitte cette machine | nada sale de este equipo | ingenting forlater denne maskinen
-clusters | clusters | Gruppen | groupes | grupos | grupper
-n same | same | gleich | pareils | iguales | samme
-n different | different | verschieden | différents | distintos | ulike
-n unsure | don’t know | weiß nicht | sans avis | sin saber | vet ikke
-n skipped | put aside | zurückgestellt | de côté | aplazadas | utsatt
-follow | more pairs follow | weitere Paare folgen daraus | autres paires en découlent | pares más se deducen | par til følger
-sure | sure | sicher | sûr | seguro | sikker
-sure tip | How sure the learner is that all answers it relies on are right; it asks again until this is high. | Wie sicher der Lerner ist, dass alle Antworten, auf die er baut, richtig sind; er fragt nach, bis das hoch ist. | À quel point l’apprenant est sûr que les réponses utilisées sont justes ; il redemande jusqu’à l’être. | Cuán seguro está el sistema de que las respuestas que usa son correctas; pregunta hasta estarlo. | Hvor sikker læreren er på at svarene den bygger på er riktige; den spør igjen til den er sikker.
-smaller | and {} smaller clusters | und {} kleinere Gruppen | et {} groupes plus petits | y {} grupos más pequeños | og {} mindre grupper
-old | Your answers: look back, change one | Ihre Antworten: ansehen, ändern | Vos réponses : revoir, corriger | Sus respuestas: revisar, corregir | Dine svar: se, endre
-taken back | Taken back. | Zurückgenommen. | Annulé. | Deshecho. | Angret.
-nothing back | There is nothing to take back. | Es gibt nichts zurückzunehmen. | Il n’y a rien à annuler. | No hay nada que deshacer. | Det er ingenting å angre.
-put aside | Put aside; you will be asked again. | Zurückgestellt; die Frage kommt wieder. | Mise de côté ; on vous la reposera. | Aplazada; se le preguntará de nuevo. | Utsatt; du blir spurt igjen.
-written | Written: {} | Geschrieben: {} | Écrit : {} | Escrito: {} | Skrevet: {}
-changed | Answer {} is now “{}”. All other answers stay. | Antwort {} ist jetzt „{}“. Alle anderen bleiben. | La réponse {} est maintenant « {} ». Les autres restent. | La respuesta {} es ahora «{}». Las demás se mantienen. | Svar {} er nå «{}». Alle andre blir stående.
-kept | Kept. They count as possible mistakes. | Behalten. Sie gelten als mögliche Irrtümer. | Gardées. Elles comptent comme erreurs possibles. | Conservadas. Cuentan como posibles errores. | Beholdt. De teller som mulige feil.
-conflict | {} contradiction(s): these answers cannot all be right. | {} Widerspruch/Widersprüche: diese Antworten können nicht alle stimmen. | {} contradiction(s) : ces réponses ne peuvent pas toutes être justes. | {} contradicción(es): estas respuestas no pueden ser todas correctas. | {} motsigelse(r): disse svarene kan ikke alle være riktige.
-likely | The likeliest mistake comes first. Change one, or keep all. | Der wahrscheinlichste Irrtum steht zuerst. Ändern Sie eine oder behalten Sie alle. | L’erreur la plus probable vient d’abord. Corrigez-en une ou gardez tout. | El error más probable va primero. Corrija una o consérvelas todas. | Den mest sannsynlige feilen står først. Endre ett, eller behold alle.
-you said | Answer {}: you said “{}”. | Antwort {}: Sie sagten „{}“. | Réponse {} : vous avez dit « {} ». | Respuesta {}: usted dijo «{}». | Svar {}: du sa «{}».
-should be | It should be “{}” | Richtig ist „{}“ | Il faut « {} » | Debe ser «{}» | Det skal være «{}»
-keep | Keep all | Alle behalten | Tout garder | Conservar todas | Behold alle
-quick | That was quick: look at the new pair, then answer. | Das war schnell: erst ansehen, dann antworten. | C’était rapide : regardez, puis répondez. | Fue rápido: mire y luego responda. | Det var raskt: se først, svar så.
-help | Keys | Tasten | Touches | Teclas | Taster
-help text | Press ? to close. Keys work while you see this screen and are not typing elsewhere. | Mit ? schließen. Die Tasten gelten, solange Sie diesen Schirm sehen und nicht anderswo tippen. | ? pour fermer. Les touches marchent tant que cet écran est visible et que vous n’écrivez pas ailleurs. | ? para cerrar. Las teclas valen mientras vea esta pantalla y no escriba en otro sitio. | ? lukker. Tastene virker når du ser dette bildet og ikke skriver et annet sted.
-questions | Questions | Fragen | Questions | Preguntas | Spørsmål
-name | Name of the cluster | Name der Gruppe | Nom du groupe | Nombre del grupo | Navn på gruppen
-choose | choose cluster | Gruppe wählen | choisir le groupe | elegir grupo | velg gruppe
-typical | Typical | Typisch | Typiques | Típicos | Typiske
-doubtful | Doubtful | Zweifelhaft | Douteux | Dudosos | Tvilsomme
-all rows | All rows | Alle Zeilen | Toutes les lignes | Todas las filas | Alle rader
-merge | Merge the chosen clusters | Gewählte Gruppen vereinen | Réunir les groupes choisis | Unir los grupos elegidos | Slå sammen valgte grupper
-split | Split the chosen rows off | Gewählte Zeilen abtrennen | Séparer les lignes choisies | Separar las filas elegidas | Skill ut valgte rader
-undo edit | Undo the last change | Letzte Änderung zurück | Annuler la dernière modification | Deshacer el último cambio | Angre siste endring
-two clusters | Choose two clusters first. | Wählen Sie erst zwei Gruppen. | Choisissez d’abord deux groupes. | Elija antes dos grupos. | Velg to grupper først.
-some rows | Choose rows first: open “All rows”. | Wählen Sie erst Zeilen: „Alle Zeilen“ öffnen. | Choisissez d’abord des lignes. | Elija antes filas. | Velg rader først.
-go on early | Go on: advice comes after {} answers. | Weiter: Rat gibt es nach {} Antworten. | Continuez : un conseil viendra après {} réponses. | Siga: habrá consejo tras {} respuestas. | Fortsett: råd kommer etter {} svar.
-go on | Go on: the last {} answers still changed the clusters. | Weiter: die letzten {} Antworten haben die Gruppen noch verändert. | Continuez : les {} dernières réponses ont encore changé les groupes. | Siga: las últimas {} respuestas aún cambiaron los grupos. | Fortsett: de siste {} svarene endret fortsatt gruppene.
-go on check | Go on: the learner is checking earlier answers. | Weiter: der Lerner prüft frühere Antworten. | Continuez : des réponses anciennes sont vérifiées. | Siga: se comprueban respuestas anteriores. | Fortsett: tidligere svar blir sjekket.
-may stop | You may stop now: the last {} answers hardly changed the clusters. | Sie können aufhören: die letzten {} Antworten haben kaum etwas verändert. | Vous pouvez arrêter : les {} dernières réponses n’ont presque rien changé. | Puede parar: las últimas {} respuestas apenas cambiaron nada. | Du kan stoppe nå: de siste {} svarene endret nesten ingenting.
-go on bits | Go on: the next answer promises {} bits. | Weiter: die nächste Antwort verspricht {} Bit. | Continuez : la prochaine réponse promet {} bits. | Siga: la próxima respuesta promete {} bits. | Fortsett: neste svar lover {} bit.
-may stop bits | You may stop now: the next answer promises only {} bits. | Sie können aufhören: die nächste Antwort verspricht nur {} Bit. | Vous pouvez arrêter : la prochaine réponse ne promet que {} bits. | Puede parar: la próxima respuesta solo promete {} bits. | Du kan stoppe nå: neste svar lover bare {} bit.
-settle first | {} contradiction(s) to settle first. | Erst {} Widerspruch/Widersprüche klären. | {} contradiction(s) à régler d’abord. | Antes, {} contradicción(es) por resolver. | {} motsigelse(r) må avklares først.
-done | There is no question left. You are done. | Es gibt keine Frage mehr. Sie sind fertig. | Plus de question. C’est fini. | No quedan preguntas. Ha terminado. | Ingen spørsmål igjen. Du er ferdig.
-welcome | Before the first question | Vor der ersten Frage | Avant la première question | Antes de la primera pregunta | Før første spørsmål
-rows here | {} rows. Check what is used; you can leave everything as it is. | {} Zeilen. Prüfen Sie, was benutzt wird; es kann alles so bleiben. | {} lignes. Vérifiez ce qui est utilisé ; tout peut rester ainsi. | {} filas. Revise qué se usa; puede dejarlo todo así. | {} rader. Se hva som brukes; alt kan stå som det er.
-column | Column | Spalte | Colonne | Columna | Kolonne
-kind | Kind | Art | Type | Tipo | Type
-example | Examples | Beispiele | Exemples | Ejemplos | Eksempler
-role | What for | Wofür | Rôle | Uso | Bruk
-role used | compare by it, and show | vergleichen und zeigen | comparer et montrer | comparar y mostrar | sammenlign og vis
-role shown | show only | nur zeigen | montrer seulement | solo mostrar | bare vis
-role ignored | leave out | weglassen | ignorer | omitir | utelat
-role id | name of the row (id) | Name der Zeile (Id) | nom de la ligne (id) | nombre de la fila (id) | radens navn (id)
-your question | The question, in your words | Die Frage, in Ihren Worten | La question, avec vos mots | La pregunta, con sus palabras | Spørsmålet, med dine ord
-question hint | Say in what sense: “Same patient?”, “Same style?” | Sagen Sie, in welchem Sinn: „Gleicher Patient?“, „Gleicher Stil?“ | Dites en quel sens : « Même patient ? », « Même style ? » | Diga en qué sentido: «¿Mismo paciente?», «¿Mismo estilo?» | Si i hvilken forstand: «Samme pasient?», «Samme stil?»
-how many | How many groups are there, if you know? | Wie viele Gruppen gibt es, falls bekannt? | Combien de groupes, si vous le savez ? | ¿Cuántos grupos hay, si lo sabe? | Hvor mange grupper er det, hvis du vet?
-many hint | Leave empty if you do not know. | Leer lassen, wenn unbekannt. | Laissez vide si vous ne savez pas. | Déjelo vacío si no lo sabe. | La stå tomt hvis du ikke vet.
-begin | Begin | Anfangen | Commencer | Empezar | Begynn
-in use | This log is open elsewhere | Dieses Protokoll ist anderswo offen | Ce journal est ouvert ailleurs | Este registro está abierto en otro sitio | Denne loggen er åpen et annet sted
-in use text | {} has it open since {}. If that is a tab you left, go on here; that tab then writes no more. | {} hat es seit {} offen. Wenn das ein verlassenes Fenster ist, machen Sie hier weiter; jenes schreibt dann nichts mehr. | {} l’a ouvert depuis {}. Si c’est un onglet abandonné, continuez ici ; l’autre n’écrira plus. | {} lo tiene abierto desde {}. Si es una pestaña abandonada, siga aquí; aquella no escribirá más. | {} har den åpen siden {}. Er det en fane du forlot, fortsett her; den andre skriver da ikke mer.
-take over | Go on here | Hier weitermachen | Continuer ici | Seguir aquí | Fortsett her
-picture | clusters so far | Gruppen bisher | groupes jusqu’ici | grupos hasta ahora | grupper så langt
-"""
+#| code-summary: "the words of the screen, from a table; buttons and their keys"
+def read_words() -> dict:  # language → key → text
+    """The table of words: one line for each thing that the screen says.
+
+    Returns
+    -------
+    dict
+        language → key → text
+    """
+    head, *lines = csv.reader(static("words.csv").splitlines())
+    return {lang: {line[0]: line[k] for line in lines} for k, lang in enumerate(head) if k}
 
 
-def _read_words(text):
-    head, *lines = [
-        [c.strip() for c in line.split(" | ")] for line in text.strip().split("\n")
-    ]
-    return {
-        lang: {line[0]: line[1 + k] for line in lines} for k, lang in enumerate(head[1:])
-    }
+WORDS = read_words()
+RIGHT_TO_LEFT = ("ar", "he", "fa", "ur")
 
 
-WORDS = _read_words(_WORDS)  # language → key → text
+def direction(language):
+    """The side at which a line begins.
+
+    Parameters
+    ----------
+    language
+    """
+    return "rtl" if language in RIGHT_TO_LEFT else "ltr"
 
 
 def words_of(language):
@@ -525,7 +500,7 @@ def said_word(answer, words):
     answer
     words
     """
-    name = {1: "same", -1: "different", 0: "unsure"}.get(answer, answer)
+    name = str({1: "same", -1: "different", 0: "unsure"}.get(answer, answer))
     return words[name].lower() if len(name) > 2 else words[name]
 
 
@@ -722,13 +697,14 @@ class AskView:
         keys = {b["key"]: b["action"] for b in [*answers, *more] if b.get("key")}
         n = len(s.said)
         goal = s.goal
-        if goal is None and hasattr(s.learner, "questions"):
-            listed = s.learner.questions
-            goal = None if isinstance(listed, str) else len(listed)
+        listed = getattr(s.learner, "questions", None)
+        if goal is None and isinstance(listed, (list, tuple)):
+            goal = len(listed)
         return dict(
             turn=self.shown_id,
             pause=self.pause,
             lang=s.language,
+            dir=direction(s.language),
             words=w,
             title=self._title(turn),
             note=self._note(n, goal),
@@ -755,6 +731,8 @@ class AskView:
     def _note(self, n, goal):
         s, w = self.session, self.words
         count = w["of"].format(n, goal) if goal else w["answers"].format(n)
+        if n == 1 and not goal:
+            count = w["one answer"]
         saved = f"<b>{html.escape(w['not saved'])}</b>"
         if s.log:
             saved = html.escape(w["saved"].format(s.log.name))
@@ -782,17 +760,18 @@ class AskView:
         slow = self._cost > 0.5 and len(s.said) % 10 and turn is not None
         if self.page == "results":
             return {}
-        if not self.panel_on or slow:
+        if not self.panel_on:
             return {**self.panel, **new}
+        if slow and self.panel.get("facts"):  # the picture is older, the numbers are not
+            first, last = self.panel["facts"][:1], self.panel["facts"][4:]
+            return {**self.panel, **new, "facts": [*first, *self._counts(), *last]}
         start = time.monotonic()
         s.remember_labels()
         labels = self._labels = steady(s.labels, self._labels)
         self._cost = time.monotonic() - start
         st, advice = s.status(), s.advice()
-        facts = [(st.clusters, w["clusters"], "")]
-        facts += [
-            (getattr(st, k), w[f"n {k}"], "") for k in ("same", "different", "unsure")
-        ]
+        facts = [(st.clusters, w["clusters" if st.clusters != 1 else "one cluster"], "")]
+        facts += self._counts()
         if st.skipped:
             facts.append((st.skipped, w["n skipped"], ""))
         facts.append((f"{st.implied:,}", w["follow"], ""))
@@ -808,6 +787,11 @@ class AskView:
             alt=w["picture"],
             groups=members_html(s, labels, w),
         )
+
+    def _counts(self):
+        count = self.session.counts()
+        names = ("same", "different", "unsure")
+        return [(count[k], self.words[f"n {k}"], "") for k in names]
 
     def _conflict(self, most=4):
         "The newest open contradiction, rows side by side, the likeliest mistake first."
@@ -884,8 +868,8 @@ class AskView:
 
         def buttons(row, css):
             made = [
-                f'<button type="button" disabled style="opacity:1" class="{css} {b.get("css", "")}">'
-                f"{html.escape(b['label'])}</button>"
+                f'<button type="button" disabled style="opacity:1" '
+                f'class="{css} {b.get("css", "")}">{html.escape(b["label"])}</button>'
                 for b in row
             ]
             return f'<div class="csc-row">{"".join(made)}</div>'
@@ -894,7 +878,8 @@ class AskView:
         if p.get("conflict"):
             c = p["conflict"]
             shown = "".join(
-                f'<div class="csc-suspect {"" if k else "csc-first"}"><p>{html.escape(x["text"])}</p>'
+                f'<div class="csc-suspect {"" if k else "csc-first"}">'
+                f"<p>{html.escape(x['text'])}</p>"
                 f"{x['cards']}{buttons([dict(label=x['fix'])], 'csc-small')}</div>"
                 for k, x in enumerate(c["suspects"][:2])
             )
@@ -905,6 +890,7 @@ class AskView:
             f"<span><b>{v}</b> {html.escape(name)}</span>"
             for v, name, _ in p.get("facts", ())
         )
+        advice = p.get("advice", {}).get("text", "")
         picture = (
             f'<img alt="{html.escape(p["alt"])}" src="{p["picture"]}">'
             if p.get("picture")
@@ -914,15 +900,15 @@ class AskView:
             f'{STYLE}<div class="csc-ask csc-plain"><h3>{html.escape(s["title"])}</h3>'
             f'<div class="csc-note">{s["note"]}</div>'
             f'<div class="csc-question">{s["cards"]}</div>'
-            f"{buttons(s['answers'], 'csc-answer')}{buttons(s['more'], 'csc-small')}{conflict}"
-            f'<div class="csc-note">{html.escape(p.get("advice", {}).get("text", ""))}</div>'
+            f"{buttons(s['answers'], 'csc-answer')}{buttons(s['more'], 'csc-small')}"
+            f'{conflict}<div class="csc-note">{html.escape(advice)}</div>'
             f'<div class="csc-facts">{facts}</div>'
             f'<div class="csc-look">{picture}<div>{p.get("groups", "")}</div></div></div>'
         )
 
 # %% ../nbs/30a_labelling_view.ipynb #6e30b002
 #| code-fold: true
-#| code-summary: "StartView: columns, question, number of groups; a log that is open elsewhere"
+#| code-summary: "StartView: columns, question, groups; a log that is open elsewhere"
 def settings_in(log):
     """What was chosen on the first screen of a log; `{}` for a new one.
 
@@ -950,7 +936,11 @@ class StartView:
     show : default=None
         columns to begin with
     language : default='en'
+        of the screen
     pause : default=0.2
+        seconds in which a new screen takes no answer
+    **given
+        question and number of groups to begin with
     """
 
     def __init__(
@@ -959,15 +949,13 @@ class StartView:
         begin,  # begin(settings, take_over) gives the session
         id=None,  # column with ids
         show=None,  # columns to begin with
-        language="en",
-        pause=0.2,
+        language="en",  # of the screen
+        pause=0.2,  # seconds in which a new screen takes no answer
+        **given,  # question and number of groups to begin with
     ):
-        self.data, self.begin, self.words, self.language = (
-            data,
-            begin,
-            words_of(language),
-            language,
-        )
+        self.given = given
+        self.data, self.begin = data, begin
+        self.words, self.language = words_of(language), language
         self.items = Items(data, id, show)
         self.settings, self.session = {}, None
         self.widget = ask_widget()
@@ -990,9 +978,11 @@ class StartView:
         roles = [(r, w[f"role {r}"]) for r in ("used", "shown", "ignored", "id")]
         fields = [
             dict(name="question", type="text", label=w["your question"])
-            | dict(placeholder=w["pair"], hint=w["question hint"]),
+            | dict(placeholder=w["pair"], hint=w["question hint"])
+            | dict(value=self.given.get("question")),
             dict(name="n_clusters", type="number", min=2, max=items.n)
-            | dict(label=w["how many"], hint=w["many hint"]),
+            | dict(label=w["how many"], hint=w["many hint"])
+            | dict(value=self.given.get("n_clusters")),
         ]
         head = [w["column"], w["kind"], w["example"], w["role"]]
         form = dict(
@@ -1005,6 +995,7 @@ class StartView:
             turn="start",
             pause=self.pause,
             lang=self.language,
+            dir=direction(self.language),
             words=w,
             title=w["welcome"],
             note=html.escape(w["rows here"].format(items.n)),
@@ -1019,10 +1010,8 @@ class StartView:
         message
         """
         self.widget.heard += 1
-        if not isinstance(message, dict) or message.get("action") not in (
-            "begin",
-            "take over",
-        ):
+        known = ("begin", "take-over")
+        if not isinstance(message, dict) or message.get("action") not in known:
             return
         try:
             if message["action"] == "begin":
@@ -1076,10 +1065,37 @@ def in_use_screen(error, words, language):
         turn="in use",
         pause=0,
         lang=language,
+        dir=direction(language),
         words=words,
         title=words["in use"],
         note=html.escape(text),
         more=more,
+    )
+
+
+class NotBegun(RuntimeError):
+    "The organiser has not chosen yet what is compared."
+
+
+def not_begun_screen(error, words, language):
+    """The organiser is still on the first screen.
+
+    Parameters
+    ----------
+    error
+    words
+    language
+    """
+    again = dict(action="again", label=words["try again"], css="csc-main")
+    return dict(
+        turn=f"not begun {time.monotonic()}",
+        pause=0,
+        lang=language,
+        dir=direction(language),
+        words=words,
+        title=words["wait for organiser"],
+        note="",
+        more=[again],
     )
 
 
@@ -1091,12 +1107,13 @@ class OpenView:
     begin
         begin(take_over) gives the session; raises `LogInUse`
     language : default='en'
+        of the screen
     """
 
     def __init__(
         self,
         begin,  # begin(take_over) gives the session; raises `LogInUse`
-        language="en",
+        language="en",  # of the screen
     ):
         self.begin, self.words, self.language = begin, words_of(language), language
         self.box, self.session = W.VBox(layout=W.Layout(width="100%")), None
@@ -1106,11 +1123,19 @@ class OpenView:
         display(self.box)
 
     def open(self, take_over):
+        """Try to begin; show why not.
+
+        Parameters
+        ----------
+        take_over
+        """
         try:
             self.session = self.begin(take_over)
-        except LogInUse as e:
-            self.widget = ask_widget(screen=in_use_screen(e, self.words, self.language))
-            self.widget.on_msg(lambda _, m, b: self.open(True))
+        except (LogInUse, NotBegun) as e:
+            in_use = isinstance(e, LogInUse)
+            make = in_use_screen if in_use else not_begun_screen
+            self.widget = ask_widget(screen=make(e, self.words, self.language))
+            self.widget.on_msg(lambda _, m, b: self.open(in_use))
             self.box.children = [self.widget]
             return
         self.view = self.session.view()
@@ -1143,7 +1168,8 @@ def read_csv(path) -> dict:  # name → cells, as text
     bad = [(n, r) for n, r in rows if len(r) != len(names)]
     if bad:
         raise ValueError(
-            f"{len(bad)} rows of {path} do not have {len(names)} cells: first is row {bad[0][0]} with {len(bad[0][1])}."
+            f"{len(bad)} rows of {path} do not have {len(names)} cells: first is row "
+            f"{bad[0][0]} with {len(bad[0][1])}."
         )
     if len(set(names)) < len(names):
         raise ValueError(f"{path}: two columns have the same name.")
@@ -1160,15 +1186,17 @@ def make_session(
     n_clusters=None,  # number of groups, if it is known
     questions=None,  # a CSV file with questions
     triplets=False,  # ask for triples?
-    log=None,
-    annotator="",
+    log=None,  # where answers are saved
+    annotator="",  # who answers
     out=None,  # where the clusters go
-    goal=None,
+    goal=None,  # number of answers planned
     question=None,  # the question in the person's words
-    language="en",
-    seed=0,
-    wait=0.0,
-    take_over=False,
+    language="en",  # of the buttons
+    seed=0,  # of the learner
+    shared=0,  # questions that everybody gets first
+    setup=None,  # log of the organiser, who chose the columns
+    wait=0.0,  # seconds to wait for a log that another process holds
+    take_over=False,  # take the log from another tab or kernel
 ):
     """A session for a CSV file, from plain settings.
 
@@ -1191,18 +1219,29 @@ def make_session(
     triplets : default=False
         ask for triples?
     log : default=None
+        where answers are saved
     annotator : default=''
+        who answers
     out : default=None
         where the clusters go
     goal : default=None
+        number of answers planned
     question : default=None
         the question in the person's words
     language : default='en'
+        of the buttons
     seed : default=0
+        of the learner
+    shared : default=0
+        questions that everybody gets first
+    setup : default=None
+        log of the organiser, who chose the columns
     wait : default=0.0
+        seconds to wait for a log that another process holds
     take_over : default=False
+        take the log from another tab or kernel
     """
-    chosen = settings_in(log)  # on the first screen
+    chosen = settings_in(setup or log)  # on the first screen
     id, show = chosen.get("id", id), chosen.get("show", show)
     features = chosen.get("features", features)
     n_clusters = chosen.get("n_clusters", n_clusters)
@@ -1227,6 +1266,7 @@ def make_session(
         language=language,
         wait=wait,
         take_over=take_over,
+        shared=shared,
     )
     s.out = Path(out) if out else None
     return s
@@ -1258,30 +1298,64 @@ def plain_learner(learner, n_clusters, triplets, seed):
 
 # %% ../nbs/30a_labelling_view.ipynb #27194e74
 #| code-fold: true
-#| code-summary: "the page under Voilà"
-def web_page(settings):
-    """The page: first screen, questions, or what is wrong, in words.
+#| code-summary: "the page that a link asks for"
+def web_page(
+    pages,  # a file: secret of a link → settings
+    query=None,  # of the address; None: as the server says
+):
+    """The page that a link asks for: first screen, questions, comparison, or what is wrong.
+
+    Parameters
+    ----------
+    pages
+        a file: secret of a link → settings
+    query : default=None
+        of the address; None: as the server says
+    """
+    from urllib.parse import parse_qs
+
+    known = json.loads(Path(pages).read_text(encoding="utf-8"))
+    query = os.environ.get("QUERY_STRING", "") if query is None else query
+    who = parse_qs(query).get("who", [""])[0]
+    s = known.get(who)
+    language = next(iter(known.values())).get("language", "en") if s is None else "en"
+    try:
+        if s is None:
+            raise ValueError(words_of(language)["wrong link"])
+        language = s.get("language", "en")
+        if s.get("page") == "team":
+            from csc_nb.team import team_page
+
+            display(team_page(s))
+        else:
+            display(person_page(s))
+    except Exception as e:
+        words, text = words_of(language), html.escape(str(e) or type(e).__name__)
+        screen = dict(turn="error", words=words, title="✕", note=text, lang=language)
+        display(ask_widget(screen={**screen, "dir": direction(language)}))
+
+
+def person_page(settings):
+    """The first screen, when nothing is chosen and nothing said; else the questions.
 
     Parameters
     ----------
     settings
     """
-    s = json.loads(Path(settings).read_text(encoding="utf-8"))
+    s = {k: v for k, v in settings.items() if k != "page"}
     first = s.pop("first_screen", False)
-    chosen = settings_in(s.get("log"))
-    try:
-        old = standing_answers(read_journal(s["log"])[0]) if chosen or not first else ()
-        if first and not chosen and not old:
-            display(first_screen(s))
-        else:
-            wait = 3.0  # a page that was reloaded lets go of the log by then
-            begin = lambda take_over: make_session(**s, wait=wait, take_over=take_over)
-            display(OpenView(begin, s.get("language", "en")))
-    except Exception as e:
-        words = words_of(s.get("language", "en"))
-        text = html.escape(str(e) or type(e).__name__)
-        screen = dict(turn="error", words=words, title="✕", note=text)
-        display(ask_widget(screen=screen))
+    log = Path(s["log"])
+    old = log.exists() and log.stat().st_size and standing_answers(read_journal(log)[0])
+    if first and not old and not settings_in(s.get("setup") or log):
+        return first_screen(s)
+
+    def begin(take_over):
+        if s.get("setup") and not settings_in(s["setup"]):
+            raise NotBegun
+        wait = 3.0  # a page that was reloaded lets go of the log by then
+        return make_session(**s, wait=wait, take_over=take_over)
+
+    return OpenView(begin, s.get("language", "en"))
 
 
 def first_screen(settings):
@@ -1293,168 +1367,53 @@ def first_screen(settings):
     """
 
     def begin(chosen, take_over):
-        from csc_nb.labelling import open_journal
-
-        s = make_session(**{**settings, **chosen, "log": None})  # does it work at all?
-        journal = open_journal(settings["log"], settings["annotator"], 0.0, take_over)
-        if not settings_in(settings["log"]):
-            journal.append("note", kind="setup", settings=chosen)
-        journal.close()
+        make_session(**{**settings, **chosen, "log": None})  # does it work at all?
+        note_setup(settings["log"], settings["annotator"], chosen, take_over)
         return make_session(**settings, take_over=take_over)
 
-    table = read_csv(settings["table"])
-    keep = {k: settings.get(k) for k in ("id", "show")}
-    return StartView(table, begin, **keep, language=settings.get("language", "en"))
+    return StartView(read_csv(settings["table"]), begin, **screen_settings(settings))
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def write_site(
-    folder,  # readable by its owner only
-    settings: dict,  # of `make_session`
-    port: int,
-    token: str,
-):
-    """The notebook and the configuration that Voilà needs.
-
-    Parameters
-    ----------
-    folder
-        readable by its owner only
-    settings : dict
-        of `make_session`
-    port : int
-    token : str
-    """
-    import nbformat
-
-    folder = Path(folder)
-    policy = (
-        f"default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
-        f"connect-src 'self' ws://127.0.0.1:{port} data: blob:; worker-src 'self' blob:; frame-ancestors 'none'; form-action 'self'"
-    )
-    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-    server = dict(
-        headers={"Content-Security-Policy": policy, "Referrer-Policy": "no-referrer"},
-        disable_check_xsrf=True,
-    )  # a closing page cannot send the token that ends its kernel
-    idle = dict(
-        cull_idle_timeout=90, cull_interval=15, cull_connected=False
-    )  # a browser that crashed lets go of the log after two minutes
-    (folder / "voila.json").write_text(
-        json.dumps(
-            {
-                "Voila": dict(
-                    ip="127.0.0.1",
-                    port=port,
-                    port_retries=0,
-                    token=token,
-                    open_browser=False,
-                    tornado_settings=server,
-                ),
-                "MappingKernelManager": idle,
-            }
-        )
-    )
-    cell = nbformat.v4.new_code_cell(
-        "from csc_nb.labelling_view import web_page\nweb_page('settings.json')"
-    )
-    nbformat.write(
-        nbformat.v4.new_notebook(
-            cells=[cell],
-            metadata={
-                "title": "csc-nb ask",
-                "kernelspec": {
-                    "display_name": "python3",
-                    "language": "python",
-                    "name": "python3",
-                },
-            },
-        ),
-        folder / "ask.ipynb",
-    )
-    return folder / "ask.ipynb"
-
-# %% ../nbs/30a_labelling_view.ipynb #cbd0e45f
-#| code-fold: true
-#| code-summary: "the server"
-class Site:
-    """Voilà on loopback with a random token; a context.
+def screen_settings(settings):
+    """What the first screen begins with.
 
     Parameters
     ----------
     settings
-    port : default=None
     """
+    keep = ("show", "language", "question", "n_clusters")
+    out = {k: settings[k] for k in keep if settings.get(k) is not None}
+    return {**out, "id": settings.get("id") or likely_id(read_csv(settings["table"]))}
 
-    def __init__(self, settings, port=None):
-        try:
-            import voila
-        except ImportError:
-            raise ValueError("csc-nb ask needs Voilà: pip install 'csc-nb[web]'.") from None
-        self.settings, self.port, self.token = (
-            settings,
-            port or free_port(),
-            secrets.token_urlsafe(24),
-        )
-        self.url = f"http://127.0.0.1:{self.port}/?token={self.token}"
 
-    def __enter__(self, seconds=120):
-        self._dir = tempfile.TemporaryDirectory(prefix="csc-nb-ask-")  # mode 700
-        write_site(self._dir.name, self.settings, self.port, self.token)
-        self.log = open(Path(self._dir.name) / "voila.log", "w+")
-        path = os.pathsep.join(
-            filter(
-                None,
-                [str(Path(__file__).resolve().parent.parent), os.environ.get("PYTHONPATH")],
-            )
-        )
-        self.proc = subprocess.Popen(
-            [sys.executable, "-m", "voila", "ask.ipynb"],
-            cwd=self._dir.name,
-            stdout=self.log,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,
-        )
-        try:
-            self._wait(time.monotonic() + seconds)
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+def likely_id(columns: dict):  # name of a column, or None
+    """A column that seems to name the rows: all cells differ, and so says its name or kind.
 
-    def _wait(self, end):
-        while not self._answers():
-            if self.proc.poll() is not None or time.monotonic() > end:
-                self.log.seek(0)
-                raise ValueError(
-                    f"Voilà did not start on port {self.port}:\n{self.log.read()[-800:]}"
-                )
-            time.sleep(0.2)
+    Parameters
+    ----------
+    columns : dict
+        name of a column, or None
+    """
+    for place, (name, cells) in enumerate(columns.items()):
+        if len(set(cells)) < len(cells) or any(_missing(v) for v in cells):
+            continue
+        called = name.strip().lower() in ("id", "key", "nr", "no", "code", "name")
+        if called or (place == 0 and column_kind(cells) == "label"):
+            return name
+    return None
 
-    def _answers(self):
-        try:
-            urllib.request.urlopen(f"http://127.0.0.1:{self.port}/voila/static/", timeout=1)
-        except urllib.error.HTTPError:
-            return True
-        except OSError:
-            return False
-        return True
 
-    def __exit__(self, *_):
-        for sig in (signal.SIGTERM, signal.SIGKILL):
-            try:
-                os.killpg(self.proc.pid, sig)
-                self.proc.wait(15)
-                break
-            except ProcessLookupError:
-                break
-            except subprocess.TimeoutExpired:
-                pass
-        self.log.close()
-        self._dir.cleanup()
+def note_setup(log, annotator, chosen, take_over=False):
+    """What was chosen on the first screen becomes the first line of the log.
+
+    Parameters
+    ----------
+    log
+    annotator
+    chosen
+    take_over : default=False
+    """
+    journal = open_journal(log, annotator, 0.0, take_over)
+    if not settings_in(log):
+        journal.append("note", kind="setup", settings=chosen)
+    journal.close()

@@ -41,7 +41,7 @@ def _codes(y):
 
 @njit(cache=True)
 def _cells(i, j, R, C):
-    "Non-empty cells of the table: rows are sorted by counting, columns are marked as they appear."
+    "Non-empty cells of the table: rows sorted by counting, columns marked as they appear."
     start = np.zeros(R + 1, np.int64)
     for k in range(len(i)):
         start[i[k] + 1] += 1
@@ -505,7 +505,7 @@ def constraint_accuracy(
     constraints,  # anything `as_constraints` takes
     *,
     sample_id=None,  # ids of the rows, when the constraints carry ids
-    balanced: bool = False,  # mean over must-links and cannot-links instead of over all answers
+    balanced: bool = False,  # mean over must-links and cannot-links, not all answers
 ) -> float:  # weighted share of satisfied answers; nan when there is none
     """Share of the answers that a labelling satisfies.
 
@@ -518,7 +518,7 @@ def constraint_accuracy(
     sample_id : default=None
         ids of the rows, when the constraints carry ids
     balanced : bool, default=False
-        mean over must-links and cannot-links instead of over all answers
+        mean over must-links and cannot-links, not all answers
 
     Returns
     -------
@@ -532,13 +532,15 @@ def constraint_accuracy(
 
 # %% ../nbs/04_metrics.ipynb #2ce76fb9
 class ConstraintScorer(BaseEstimator):
-    """Scorer `scorer(estimator, X, y=None)`: the share of held answers that the estimator's clusters satisfy.
+    """Scorer `scorer(estimator, X, y=None)`: share of held answers that the clusters
 
     Parameters
     ----------
     constraints : default=None
     balanced : default=False
     """
+
+    "satisfy."
 
     def __init__(self, constraints=None, balanced=False):
         self.constraints, self.balanced = constraints, balanced
@@ -558,7 +560,8 @@ class ConstraintScorer(BaseEstimator):
         score = constraint_accuracy(_labels_for(estimator, X), c, balanced=self.balanced)
         if np.isnan(score):
             warnings.warn(
-                "No answer lies wholly inside this fold, so its score is nan. Use fewer folds or more answers.",
+                "No answer lies wholly inside this fold, so its score is nan. Use fewer "
+                "folds or more answers.",
                 UserWarning,
             )
         return score
@@ -590,7 +593,7 @@ def _n_rows(X):
 
 
 def _labels_for(estimator, X):
-    "Clusters of the rows of `X`: predicted, or those of the fit when the method has no rule for new rows."
+    "Clusters of the rows of `X`: predicted, or those of the fit where nothing predicts."
     if hasattr(estimator, "predict"):
         return estimator.predict(X)
     last = estimator
@@ -598,7 +601,8 @@ def _labels_for(estimator, X):
         last = last.steps[-1][1]
     if len(last.labels_) != _n_rows(X):
         raise ValueError(
-            f"{type(last).__name__} has no predict and was fitted on {len(last.labels_)} rows, not these {_n_rows(X)}. Score it on its own rows: cv=[(rows, rows)]."
+            f"{type(last).__name__} has no predict and was fitted on {len(last.labels_)} "
+            f"rows, not these {_n_rows(X)}. Score it on its own rows: cv=[(rows, rows)]."
         )
     return last.labels_
 
@@ -667,7 +671,8 @@ def _tree_edges(parents, directed):
     K, root = len(p), np.flatnonzero(p == -1)
     if p.ndim != 1 or p.dtype.kind not in "iu" or len(root) != 1:
         raise ValueError(
-            f"parents must be a list of node numbers with exactly one -1 (the root); got {p.size} entries with {len(root)} roots."
+            "parents must be a list of node numbers with exactly one -1 (the root); got "
+            f"{p.size} entries with {len(root)} roots."
         )
     if p.min() < -1 or p.max() >= K:
         raise ValueError(f"parents must lie in 0..{K - 1} (or be -1 at the root).")
@@ -676,7 +681,8 @@ def _tree_edges(parents, directed):
         up = up[up]  # 1, 2, 4, … steps up: everybody must reach the root
     if (up != root[0]).any():
         raise ValueError(
-            f"parents has a cycle: node {np.flatnonzero(up != root[0])[0]} never reaches the root {root[0]}."
+            f"parents has a cycle: node {np.flatnonzero(up != root[0])[0]} never reaches "
+            f"the root {root[0]}."
         )
     edges = [(int(q), c) for c, q in enumerate(p.tolist()) if q >= 0]
     return set(edges if directed else (tuple(sorted(e)) for e in edges))
@@ -706,7 +712,8 @@ def edge_rf(
     s, t = _tree_edges(parents_true, directed), _tree_edges(parents_pred, directed)
     if len(s) != len(t):
         raise ValueError(
-            f"The trees have {len(s) + 1} and {len(t) + 1} nodes; they must have the same ones."
+            f"The trees have {len(s) + 1} and {len(t) + 1} nodes; they must have the same "
+            "ones."
         )
     return 2 * (len(s) - len(s & t))
 
@@ -732,7 +739,8 @@ def average_aligned_rank(
     S = np.asarray(scores, dtype=float)
     if S.ndim != 2 or not np.isfinite(S).all():
         raise ValueError(
-            "scores must be a (data sets × algorithms) table of finite numbers; leave out data sets on which a method failed."
+            "scores must be a (data sets × algorithms) table of finite numbers; leave out "
+            "data sets on which a method failed."
         )
     aligned = S - S.mean(1, keepdims=True)
     aligned = (aligned / max(np.abs(S).max(initial=0), 1e-300)).round(

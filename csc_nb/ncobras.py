@@ -642,14 +642,19 @@ class Block:
         """
         if self._sets is None:
             state = self.start, self.kids, self.v, self.c, self.need
-            for more in range(max(0, self.limit - self.bottom) + 1):
-                V = np.empty((max_worlds, self.m), np.int8)
-                d = np.empty(max_worlds, np.int64)
-                found = _worlds(*state, self.bottom + more, V, d)
-                if found < 0:
-                    self.capped = True
-                    break
-                V, d = V[:found], d[:found]
+            V, d = np.empty((0, self.m), np.int8), np.empty(0, np.int64)
+            for price in range(self.bottom, max(self.limit, self.bottom) + 1):
+                more = np.empty((max_worlds, self.m), np.int8)
+                paid = np.empty(max_worlds, np.int64)
+                found = _worlds(*state, price, more, paid)
+                if found >= 0:
+                    V, d = more[:found], paid[:found]
+                    continue
+                self.capped = True  # no room: all cheaper sets, then some of this price
+                new = paid == price
+                V = np.vstack([V, more[new]])[:max_worlds]
+                d = np.r_[d, paid[new]][:max_worlds]
+                break
             V = V[:, self.inv]
             if self.lost:
                 V, d = np.vstack([self.guess, V]), np.r_[self.fewest, d]
@@ -1228,9 +1233,9 @@ def open_to_ask(v, asked, allowed=None):
 def choose_pair(
     v: Verdict,  # the present verdict
     asked,  # sorted pairs that were asked
-    check_by: str = "gain",  # rule 1 by (1−2ν)B − νN; "printed": by B; "refutable"
+    check_by: str = "gain",  # one of `CHECK_BY`; "gain": rule 1 by (1−2ν)B − νN
     allowed=None,  # rows that may be asked about; None: all
-    confidence: float = 0.95,  # wanted; only "refutable" needs it here
+    confidence: float = 0.95,  # wanted; rules that look at refutable rivals need it here
 ) -> Reason:  # or None when no question helps
     """The redundant question of rules 1 and 2, or the one that could refute the most.
 
@@ -1241,11 +1246,11 @@ def choose_pair(
     asked
         sorted pairs that were asked
     check_by : str, default='gain'
-        rule 1 by (1−2ν)B − νN; "printed": by B; "refutable"
+        one of `CHECK_BY`; "gain": rule 1 by (1−2ν)B − νN
     allowed : default=None
         rows that may be asked about; None: all
     confidence : float, default=0.95
-        wanted; only "refutable" needs it here
+        wanted; rules that look at refutable rivals need it here
 
     Returns
     -------
@@ -1264,11 +1269,15 @@ def choose_pair(
         rows, mass = v.nodes[[i, j]].tolist(), float(against[i, j])
         return Reason(*rows, rule, int(expected[i, j]), mass, v.confidence)
 
-    if check_by == "refutable":
+    if check_by in ("refutable", "lowest_order"):
         x = refutable_rivals(v, ok)
         if x.confidence >= confidence or x.against.max() <= 1e-6:
             return None
-        return reason(x.against, "refute", x.expected, x.against)
+        score = x.against
+        if check_by == "lowest_order":
+            first = x.nearest >= x.nearest.max() * (1 - 1e-9)
+            score = np.where(first, score, -np.inf)
+        return reason(score, "refute", x.expected, x.against)
     if v.n_best > 1:
         M, C = v.tables("best")
         tie = ok & (M > 1e-9) & (C > 1e-9)
@@ -1328,6 +1337,8 @@ class Refutable(NamedTuple):
     ----------
     against : np.ndarray
         `(n, n)` upper triangle: mass of rivals that imply the opposite
+    nearest : np.ndarray
+        `(n, n)` the same, of the rivals with the fewest flips only
     expected : np.ndarray
         `(n, n)` what the chosen set implies: +1, -1, 0
     confidence : float
@@ -1335,6 +1346,7 @@ class Refutable(NamedTuple):
     """
 
     against: np.ndarray  # `(n, n)` upper triangle: mass of rivals that imply the opposite
+    nearest: np.ndarray  # `(n, n)` the same, of the rivals with the fewest flips only
     expected: np.ndarray  # `(n, n)` what the chosen set implies: +1, -1, 0
     confidence: float  # chance that no rival is right that a question could refute
 
@@ -1364,11 +1376,11 @@ def refutable_rivals(
     for k, (_, _, b, relevant, j) in enumerate(v.parts):
         if not relevant.any():
             continue
-        V = b.worlds()[0]
+        V, price = b.worlds()
         p = b.weight(V, v.rho)
         p = p / p.sum()
         for r in np.flatnonzero((V[:, relevant] != j.best[relevant]).any(1)):
-            rivals.append((p[r], k, V[r]))
+            rivals.append((p[r], k, V[r], int(price[r] - b.fewest)))
     rivals = sorted(rivals, key=lambda r: -r[0])[:at_most]
     V = np.zeros((len(rivals), max([len(r[2]) for r in rivals], default=1)), np.int8)
     for t, r in enumerate(rivals):
@@ -1380,12 +1392,17 @@ def refutable_rivals(
     base = np.concatenate([p.judged.best for p in v.parts])
     B, says, seen = _refute(base, V, block, cut, mass, a, b, ok)
     doubt = np.bincount(block, mass * seen, minlength=len(v.parts))
-    return Refutable(B, says, float(np.prod(1 - np.minimum(doubt, 1))))
+    flips = np.array([r[3] for r in rivals], np.int64)
+    near = B
+    if seen.any():
+        lowest = mass * (flips == flips[seen].min())
+        near = _refute(base, V, block, cut, lowest, a, b, ok)[0]
+    return Refutable(B, near, says, float(np.prod(1 - np.minimum(doubt, 1))))
 
 # %% ../nbs/17_ncobras.ipynb #dd1eab6d
 #| code-fold: true
 #| code-summary: "ConstraintVerifier: Algorithm 1 as a generator, and for a set of answers"
-CHECK_BY = ("refutable", "gain", "printed")
+CHECK_BY = ("refutable", "gain", "printed", "lowest_order")
 _OLD_CHECK_BY = {"rivals": "refutable", "improved": "gain"}
 
 
@@ -1430,14 +1447,14 @@ class ConstraintVerifier:
     order_over : default='block'
         where they are counted: in each block, or over "all" answers
     check_by : default='refutable'
-        which pair is asked; "gain", "printed": rules 1 and 2
+        which pair is asked, one of `CHECK_BY`
     repeat : default=1
         how often the same pair may be asked
     max_states : default=1000
         cap on the states of a diagram
     """
 
-    @renamed(choice="check_by")
+    @renamed(choice="check_by", max_worlds=None)
     def __init__(
         self,
         noise=0.05,  # chance of a wrong answer, or "estimate"
@@ -1445,7 +1462,7 @@ class ConstraintVerifier:
         order=3,  # flips beyond the fewest that are counted; None: all
         *,
         order_over="block",  # where they are counted: in each block, or over "all" answers
-        check_by="refutable",  # which pair is asked; "gain", "printed": rules 1 and 2
+        check_by="refutable",  # which pair is asked, one of `CHECK_BY`
         repeat=1,  # how often the same pair may be asked
         max_states=1000,  # cap on the states of a diagram
     ):
@@ -1553,7 +1570,7 @@ class ConstraintVerifier:
         """
         cache = {} if cache is None else cache
         allowed = None
-        if nodes is not None and self.check_by != "refutable":
+        if nodes is not None and self.check_by in ("gain", "printed"):
             allowed = np.array(sorted(nodes))
         while True:
             v = self.look(log, belief, nodes=nodes, odds=odds, cache=cache)
@@ -1705,7 +1722,7 @@ class NcobrasState(CobrasState):
     verified : list
         (confidence, beliefs) of every check
     confidence : float
-        of the last check
+        of the last check; nan before the first
     exact : bool
         no cap was reached in it
     blocks : dict
@@ -1721,7 +1738,7 @@ class NcobrasState(CobrasState):
     group: np.ndarray | None = None  # cluster of every row before the last cut
     redundant: list = field(default_factory=list)  # `Reason` of every redundant question
     verified: list = field(default_factory=list)  # (confidence, beliefs) of every check
-    confidence: float = 1.0  # of the last check
+    confidence: float = math.nan  # of the last check; nan before the first
     exact: bool = True  # no cap was reached in it
     blocks: dict = field(default_factory=dict)  # diagrams of blocks that did not change
 
@@ -1755,7 +1772,7 @@ class NCOBRAS(COBRAS):
     order_over : default='block'
         where they are counted: in each block, or over "all" answers
     check_by : default='refutable'
-        the redundant question; "gain", "printed": rules 1 and 2
+        the redundant question, one of `CHECK_BY`
     prior : default='learned'
         what clustering and distance predict; "uniform": as in the paper
     repeat : default=1
@@ -1788,7 +1805,8 @@ class NCOBRAS(COBRAS):
     confidence_ : float
         Stated chance that the answers between the representatives are right.
     exact_ : bool
-        False: a cap was reached in the last check, and the confidence is too high.
+        False: the last check met a cap, the confidence is too high; `order` cuts off
+        more.
     noise_ : float
         Noise that was used, given or estimated.
     redundant_ : list
@@ -1813,6 +1831,7 @@ class NCOBRAS(COBRAS):
     """
 
     method_name = "ncobras"
+    _old_attributes = {"suspect_prob_": "suspicion_[suspects_]"}
     _published = {
         "check_by": "printed",
         "prior": "uniform",
@@ -1839,7 +1858,12 @@ class NCOBRAS(COBRAS):
 
     state_: NcobrasState  # what the learner knows now
 
-    @renamed(choice="check_by", anytime="show", speaker="representative")
+    @renamed(
+        choice="check_by",
+        anytime="show",
+        speaker="representative",
+        max_worlds=None,
+    )
     def __init__(
         self,
         noise=0.05,  # chance of a wrong answer, at least 0 and below 0.5; or "estimate"
@@ -1847,7 +1871,7 @@ class NCOBRAS(COBRAS):
         order=3,  # flips beyond the fewest that are counted, at least 0; None: all
         *,
         order_over="block",  # where they are counted: in each block, or over "all" answers
-        check_by="refutable",  # the redundant question; "gain", "printed": rules 1 and 2
+        check_by="refutable",  # the redundant question, one of `CHECK_BY`
         prior="learned",  # what clustering and distance predict; "uniform": as in the paper
         repeat=1,  # how often the same pair may be asked
         after_correction="join_known",  # "merge_again": merge from single super-instances
@@ -1881,14 +1905,25 @@ class NCOBRAS(COBRAS):
         self.after_correction = after_correction
         self.max_states = max_states
 
+    @classmethod
+    def as_programmed(cls, **overrides):
+        "The authors' program where it departs from their print; without its abort."
+        return cls.as_published(**{"check_by": "lowest_order", **overrides})
+
     @property
     def confidence_(self) -> float:
-        "Stated chance that the answers between the representatives are right."
-        return self.state_.confidence
+        """Stated chance that the answers between the representatives are right.
+
+        Before the first check: that all answers are right; nan without answers.
+        """
+        s = self.state_
+        if s.verified or not s.log:
+            return s.confidence
+        return self._verifier().look(s.log, s.known, odds=s.odds).confidence
 
     @property
     def exact_(self) -> bool:
-        "False: a cap was reached in the last check, and the confidence is too high."
+        "False: the last check met a cap, the confidence is too high; `order` cuts off more."
         return self.state_.exact
 
     @property
@@ -2193,6 +2228,7 @@ class VerifiedLearner(ActiveLearner):
         "random_state": ["random_state"],
     }
 
+    _old_attributes = {"suspect_prob_": "suspicion_[suspects_]"}
     state_: VerifiedState  # what the learner knows now
 
     @renamed(choice="check_by")

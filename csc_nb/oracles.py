@@ -24,7 +24,15 @@ from sklearn.utils.validation import check_is_fitted
 import csc_nb
 from .constraints import Constraints, Triplets
 from .estimators import ConstrainedClusterer
-from .vocabulary import answer_word, pair_value, parse_answer
+from .files import file_path, own_lines, take_event, whole_batches
+from csc_nb.vocabulary import (
+    AnswerWarning,
+    FileWarning,
+    answer_word,
+    is_one_of,
+    pair_value,
+    parse_answer,
+)
 
 try:
     import fcntl
@@ -32,6 +40,8 @@ except ImportError:
     fcntl = None  # not a POSIX system
 
 # %% ../nbs/03_oracles.ipynb #26f4d0fa
+#| code-fold: true
+#| code-summary: "pair_answer, triple_answer"
 def pair_answer(
     answer,  # a word, one of +1, -1, 0, or True and False
 ) -> int:  # +1 same, -1 different, 0 unsure
@@ -68,6 +78,8 @@ def triple_answer(
     return answer_word(parse_answer(answer, "triple"), "triple")
 
 # %% ../nbs/03_oracles.ipynb #585abca7
+#| code-fold: true
+#| code-summary: "Pair, Triple"
 class _Query:
     "What pairs and triples share."
 
@@ -180,6 +192,8 @@ class Triple(_Query):
         return self.items
 
 # %% ../nbs/03_oracles.ipynb #2c156a2d
+#| code-fold: true
+#| code-summary: "true_answer"
 def true_answer(
     q,  # a `Pair` or `Triple`
     y,  # a label for each row
@@ -208,38 +222,47 @@ def true_answer(
     return agree[0] if len(agree) == 1 else "none"
 
 # %% ../nbs/03_oracles.ipynb #a29fbf6f
+#| code-fold: true
+#| code-summary: "_seed, _chance, _translate"
 def _seed(random_state):
     "A number to start from; `None` gives a new one each time."
     if random_state is None:
         return int(np.random.SeedSequence().entropy % 2**32)
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**32))
-    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+    if isinstance(random_state, (int, np.integer)):
+        if random_state < 0:
+            raise ValueError(f"random_state={random_state} must not be negative.")
         return int(random_state)
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def _chance(name, value, meaning, top):
-    if not 0 <= value < top:
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not 0 <= value < top:
         raise ValueError(
-            f"{name}={value}: {meaning}; it must be at least 0 and below {top:g}."
+            f"{name}={value!r}: {meaning}; it must be at least 0 and below {top:g}."
         )
     return float(value)
 
 
 def _translate(said, src, dst):
-    "A triple's answer about the rows `src`, as an answer about the same rows in the order `dst`."
+    "A triple's answer about the rows `src`, for the same rows in the order `dst`."
     if said in ("none", "unsure"):
         return said
     pair = {src["abc".index(ch)] for ch in said}
     return "".join(ch for ch, i in zip("abc", dst) if i in pair)
 
 # %% ../nbs/03_oracles.ipynb #8d0365fd
+#| code-fold: true
+#| code-summary: "_Person"
 class _Person:
     "A simulated person who knows `y`; subclasses say how the truth is bent."
 
     def __init__(self, y, persistent=False, random_state=None):
         self.y, self.persistent, self.seed = np.asarray(y), persistent, _seed(random_state)
+        if not isinstance(persistent, (bool, np.bool_)):
+            raise ValueError(f"persistent must be True or False, got {persistent!r}.")
         if self.y.ndim != 1:
             raise ValueError(
                 f"y must hold one label for each row; got shape {self.y.shape}."
@@ -248,6 +271,8 @@ class _Person:
 
     def __call__(self, q):
         "Answer `q`."
+        if not isinstance(q, _Query):
+            raise TypeError(f"A question is a Pair or a Triple, not {q!r}.")
         if max(q.items) >= self.n_samples:
             raise ValueError(f"{q} names a row outside y (n_samples={self.n_samples}).")
         if self.persistent:
@@ -265,13 +290,15 @@ class _Person:
         return np.random.default_rng([self.seed, again, len(q.items), *q.key])
 
     def _steady(self, q):
-        "The same answer whatever the order shown: answer the sorted question, then translate."
+        "The same answer whatever the order shown: answer the sorted question."
         if q.kind == "pair":
             return self._say(q, self._rng(q))
         r = Triple(*sorted(q.items))
         return _translate(self._say(r, self._rng(r)), r.items, q.items)
 
 # %% ../nbs/03_oracles.ipynb #6b03f8e6
+#| code-fold: true
+#| code-summary: "NoisyOracle"
 class NoisyOracle(_Person):
     """A person who errs with chance `noise` and abstains with chance `abstain`, eq. (1).
 
@@ -280,7 +307,7 @@ class NoisyOracle(_Person):
     y
         the true labels
     noise : default=0.0
-        chance of a wrong answer, given that there is one
+        chance of a wrong answer, or a callable such as `CrewNoise`
     abstain : default=0.0
         chance of "unsure"
     persistent : default=False
@@ -292,19 +319,22 @@ class NoisyOracle(_Person):
     def __init__(
         self,
         y,  # the true labels
-        noise=0.0,  # chance of a wrong answer, given that there is one
+        noise=0.0,  # chance of a wrong answer, or a callable such as `CrewNoise`
         abstain=0.0,  # chance of "unsure"
         *,
         persistent=False,  # asked twice, lies twice
         random_state=None,  # seed; the answers are a function of it and the question
     ):
         super().__init__(y, persistent, random_state)
-        self.noise = _chance(
-            "noise",
-            noise,
-            "the chance of a wrong answer; at 0.5 a person says nothing (ConfusionOracle can simulate that)",
-            0.5,
-        )
+        if not callable(noise):
+            noise = _chance(
+                "noise",
+                noise,
+                "the chance of a wrong answer; at 0.5 a person says nothing "
+                "(ConfusionOracle can simulate that)",
+                0.5,
+            )
+        self.noise = noise
         self.abstain = _chance("abstain", abstain, "the chance of no answer", 1)
 
     def _say(self, q, rng):
@@ -312,6 +342,8 @@ class NoisyOracle(_Person):
         if u < self.abstain:
             return 0 if q.kind == "pair" else "unsure"
         right = true_answer(q, self.y)
+        if callable(self.noise):
+            return self.noise(q, right, rng)
         if v >= self.noise:
             return right
         if q.kind == "pair":
@@ -319,6 +351,8 @@ class NoisyOracle(_Person):
         return [w for w in ("ab", "ac", "bc", "none") if w != right][rng.integers(3)]
 
 # %% ../nbs/03_oracles.ipynb #075dbcc2
+#| code-fold: true
+#| code-summary: "answer_bits"
 def answer_bits(
     joint,  # counts or chances: rows are the truth, columns the answer
 ) -> float:  # bits
@@ -361,6 +395,8 @@ def n_flips(
     return math.floor(q * (1 - accuracy) + 1e-9)
 
 # %% ../nbs/03_oracles.ipynb #7df93f97
+#| code-fold: true
+#| code-summary: "_draw_pairs"
 def _draw_pairs(y, q, same, rng):
     "`q` distinct pairs of rows with equal (`same`) or different labels, uniformly."
     y = np.unique(y, return_inverse=True)[1].ravel()
@@ -369,7 +405,8 @@ def _draw_pairs(y, q, same, rng):
     total = total if same else n * (n - 1) // 2 - total
     if q > total:
         raise ValueError(
-            f"{q} pairs with {'equal' if same else 'different'} labels were asked for, but y has only {total}."
+            f"{q} pairs with {'equal' if same else 'different'} labels were asked for, "
+            f"but y has only {total}."
         )
     if n * (n - 1) // 2 <= 200_000 or q > total // 4:
         i, j = np.triu_indices(n, 1)
@@ -396,6 +433,8 @@ def _draw_pairs(y, q, same, rng):
     return np.array(list(found)[:q], dtype=np.int64).reshape(q, 2)
 
 # %% ../nbs/03_oracles.ipynb #f9c34043
+#| code-fold: true
+#| code-summary: "ExpertPanel"
 class ExpertPanel:
     """Several experts of different accuracy: the generator of paper 000, eq. (4).
 
@@ -434,7 +473,8 @@ class ExpertPanel:
         )
         if self.sensitivity.shape != self.specificity.shape:
             raise ValueError(
-                f"{len(self.sensitivity)} sensitivities but {len(self.specificity)} specificities."
+                f"{len(self.sensitivity)} sensitivities but {len(self.specificity)} "
+                "specificities."
             )
         for name, m in (
             (n, m)
@@ -443,7 +483,8 @@ class ExpertPanel:
             if not 0 <= v <= 1
         ):
             raise ValueError(
-                f"{name} of expert {m} is {getattr(self, name)[m]}: a chance of being right lies between 0 and 1."
+                f"{name} of expert {m} is {getattr(self, name)[m]}: a chance of being "
+                "right lies between 0 and 1."
             )
         self.n_experts, self.n_samples = len(self.sensitivity), len(self.y)
 
@@ -466,9 +507,9 @@ class ExpertPanel:
         Constraints
             `n*n_experts` answers with their `expert`
         """
-        if n < 0 or n % 2:
+        if not isinstance(n, (int, np.integer)) or n < 0 or n % 2:
             raise ValueError(
-                f"n={n} pairs: half of them are must-links, so n must be even."
+                f"n={n!r} pairs: half of them are must-links, so n must be even."
             )
         q, rng, out = n // 2, np.random.default_rng(self.seed), []
         for m in range(self.n_experts):
@@ -491,6 +532,11 @@ class ExpertPanel:
         m
         persistent : default=False
         """
+        whole = isinstance(m, (int, np.integer)) and not isinstance(m, bool)
+        if not whole or not 0 <= m < self.n_experts:
+            raise ValueError(
+                f"there is no expert {m!r}: there are {self.n_experts}, counted from 0."
+            )
         a, b = self.sensitivity[m], self.specificity[m]
         return ConfusionOracle(
             self.y,
@@ -501,6 +547,8 @@ class ExpertPanel:
         )
 
 # %% ../nbs/03_oracles.ipynb #ac54633d
+#| code-fold: true
+#| code-summary: "_table"
 def _table(*rows):
     T = np.array(rows)
     T.setflags(write=False)
@@ -537,27 +585,30 @@ _STUDY = {
 }
 
 # %% ../nbs/03_oracles.ipynb #f6563a1c
+#| code-fold: true
+#| code-summary: "ConfusionOracle"
 class ConfusionOracle(_Person):
-    """A person who answers as a confusion matrix says (rows: truth, columns: answer; they need not sum to 1).
+    """A person who answers as a confusion matrix says: rows are the truth, columns the
 
     Parameters
     ----------
     y
         the true labels
     pairs : default='flower'
-        "flower", "birdsong", 2×2 in `PAIR_ORDER`, or 2×3 with a column for "unsure"
+        "flower", "birdsong", 2×2, or 2×3 with a column for "unsure"
     triples : default='flower'
-        "flower", "birdsong", 4×4 in `TRIPLE_ORDER`, or 4×5; `None`: does not answer
-        such questions
+        the same with 4×4 or 4×5; None: answers no triples
     persistent : default=False
     random_state : default=None
     """
 
+    "answer."
+
     def __init__(
         self,
         y,  # the true labels
-        pairs="flower",  # "flower", "birdsong", 2×2 in `PAIR_ORDER`, or 2×3 with a column for "unsure"
-        triples="flower",  # "flower", "birdsong", 4×4 in `TRIPLE_ORDER`, or 4×5; `None`: does not answer such questions
+        pairs="flower",  # "flower", "birdsong", 2×2, or 2×3 with a column for "unsure"
+        triples="flower",  # the same with 4×4 or 4×5; None: answers no triples
         *,
         persistent=False,
         random_state=None,
@@ -574,17 +625,20 @@ class ConfusionOracle(_Person):
         if isinstance(T, str):
             if T not in _STUDY:
                 raise ValueError(
-                    f"{name}={T!r}: known studies are {', '.join(_STUDY)}; or give the matrix."
+                    f"{name}={T!r}: known studies are {', '.join(_STUDY)}; or give the "
+                    "matrix."
                 )
             T = _STUDY[T][k > 2]
         T = np.asarray(T, float)
         if T.shape not in ((k, k), (k, k + 1)):
             raise ValueError(
-                f"{name} must be {k}×{k}, or {k}×{k + 1} with a column for 'unsure'; got shape {T.shape}."
+                f"{name} must be {k}×{k}, or {k}×{k + 1} with a column for 'unsure'; "
+                f"got shape {T.shape}."
             )
         if not (np.isfinite(T).all() and (T >= 0).all() and (T.sum(1) > 0).all()):
             raise ValueError(
-                f"{name}: every row needs counts or chances that are not negative, and one above 0."
+                f"{name}: every row needs counts or chances that are not negative, and "
+                "one above 0."
             )
         return T / T.sum(1, keepdims=True)
 
@@ -626,7 +680,10 @@ def _check_event(e, n):
     except ValueError as err:
         return str(err).rstrip(".")
     if e.get("n") != n:
-        return f"this is answer {e.get('n')!r} but {n} answers stand before it; a line is missing, doubled or out of place"
+        return (
+            f"this is answer {e.get('n')!r} but {n} answers stand before it; a line is "
+            "missing, doubled or out of place"
+        )
 
 # %% ../nbs/03_oracles.ipynb #7c8f12a8
 #| code-fold: true
@@ -634,23 +691,10 @@ def _check_event(e, n):
 _OURS = b'{"event": "'  # how the first line of a log begins
 
 
-def _begins_like_ours(tail):
-    "Could these bytes be the beginning of a first line of ours?"
-    tail = tail.removeprefix(b"\xef\xbb\xbf")
-    return _OURS.startswith(tail) or tail.startswith(_OURS)
-
-
-def _change_of_count(e):
-    "By how many an event changes the number of answers that stand."
-    if e["event"] == "answer":
-        return 1
-    return -(e.get("n") or 0) if e["event"] == "undo" else 0
-
-
 def read_journal(
     path,  # a log
 ) -> tuple:  # (events, number of good bytes)
-    """Read and check a log. A cut-off end is left out; other nonsense is an error with its line.
+    """Read and check a log. A cut-off end is left out; other nonsense is an error.
 
     Parameters
     ----------
@@ -662,16 +706,18 @@ def read_journal(
     tuple
         (events, number of good bytes)
     """
-    events, n, end = [], 0, 0
-    *whole, tail = Path(path).read_bytes().split(b"\n")
+    if not file_path(path).exists():
+        raise FileNotFoundError(f"there is no log {path}.")
+    events, standing, end = [], [], 0
+    raw, _ = own_lines(path, _OURS, known=bool)  # whole lines are judged below
+    *whole, tail = raw.split(b"\n")
     for number, line in enumerate([*whole, tail], 1):
         if line.strip():
             try:
                 e = json.loads(line)
-                problem = _check_event(e, n)
+                problem = _check_event(e, len(standing))
             except (ValueError, RecursionError) as err:
-                cut_off = number > len(whole) and (events or _begins_like_ours(line))
-                if cut_off:
+                if number > len(whole):  # the end was cut off
                     break
                 problem = f"not JSON ({err})"
             if problem:
@@ -679,21 +725,11 @@ def read_journal(
                     f"{path}, line {number}: {problem}. Repair or remove this line; "
                     f"the {len(events)} events before it are fine."
                 )
-            n += _change_of_count(e)
+            take_event(standing, e)
             events.append({**e, "line": number, "at": end})
         end += len(line) + (number <= len(whole))
-    return _without_half_batch(events, end)
-
-
-def _without_half_batch(events, end):
-    "Leave out a batch at the end that is not complete."
-    for k in range(len(events) - 1, -1, -1):
-        e = events[k]
-        if e["event"] == "note" and e.get("kind") == "batch":
-            if len(events) - 1 - k < e.get("lines", 0):
-                return events[:k], e["at"]
-            break
-    return events, end
+    keep = whole_batches(events)
+    return events[:keep], end if keep == len(events) else events[keep]["at"]
 
 
 def standing_answers(
@@ -713,10 +749,7 @@ def standing_answers(
     """
     out = []
     for e in events:
-        if e["event"] == "answer":
-            out.append(e)
-        elif e["event"] == "undo":
-            del out[len(out) - e["n"] :]
+        take_event(out, e)
     return out
 
 # %% ../nbs/03_oracles.ipynb #9c788f22
@@ -836,6 +869,7 @@ def _lock(fd, path):
     except OSError as e:
         warnings.warn(
             f"{path}: its file system has no locks ({e}); do not open it twice.",
+            FileWarning,
             stacklevel=4,
         )
 
@@ -867,7 +901,7 @@ def _release(fd, claim):
 
 # %% ../nbs/03_oracles.ipynb #d1ed3683
 #| code-fold: true
-#| code-summary: "Journal: open, append, batch, undo as an event, noticing that the file has gone"
+#| code-summary: "Journal: open, append, batch, undo as an event, a file that has gone"
 class Journal:
     """A log of answers: one JSON line for each event, on the disk before it is acknowledged.
 
@@ -903,7 +937,7 @@ class Journal:
         annotator: str = "",  # who answers
         take_over: bool = False,  # take the log from a program that still runs
     ):
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else file_path(path)
         self.annotator, self._pid, self._mutex = annotator, os.getpid(), threading.Lock()
         self.events, self.standing, self._line = [], [], 0
         self._fd, self._close = None, None
@@ -948,6 +982,7 @@ class Journal:
             warnings.warn(
                 f"{self.path}: the last line was cut off while it was written ({lost} "
                 "bytes) and is dropped. It was never acknowledged.",
+                FileWarning,
                 stacklevel=4,
             )
             os.ftruncate(self._fd, end)
@@ -989,16 +1024,17 @@ class Journal:
             batch = [("note", dict(kind="batch", lines=len(batch))), *batch]
         with self._mutex:
             now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-            new, n = [], self.n
+            new, stand = [], self.standing if len(batch) == 1 else list(self.standing)
             for name, fields in batch:
                 e = {"event": name, **fields}
                 e.setdefault("time", now)
                 e.setdefault("annotator", self.annotator)
                 e.setdefault("version", csc_nb.__version__)
-                problem = _check_event(e, n)
+                problem = _check_event(e, len(stand))
                 if problem:
                     raise ValueError(f"{self.path or 'The log'}: {problem}.")
-                n += _change_of_count(e)
+                if len(batch) > 1:
+                    take_event(stand, e)
                 new.append(e)
             if self.path is not None:
                 self._write(new)
@@ -1006,10 +1042,7 @@ class Journal:
                 self._line += 1
                 e = {**e, "line": self._line}
                 self.events.append(e)
-                if e["event"] == "answer":
-                    self.standing.append(e)
-                elif e["event"] == "undo":
-                    del self.standing[len(self.standing) - e["n"] :]
+                take_event(self.standing, e)
         return new if len(batch) == 1 else new[1:]
 
     def _write(self, events):
@@ -1092,6 +1125,8 @@ class Journal:
         return f"Journal({where}): {self.n} answers"
 
 # %% ../nbs/03_oracles.ipynb #c5cff368
+#| code-fold: true
+#| code-summary: "_from_events, _plain"
 def _from_events(events, sample_id=None):
     "(question, answer) of the answers that stand, in row numbers."
     rows = None if sample_id is None else {_plain(i): r for r, i in enumerate(sample_id)}
@@ -1104,7 +1139,8 @@ def _from_events(events, sample_id=None):
             ) from None
         if rows is None and any(type(i) is str for i in items):
             raise ValueError(
-                f"Line {e.get('line')}: items {items} are ids; give sample_id to say which rows they are."
+                f"Line {e.get('line')}: items {items} are ids; give sample_id to say "
+                "which rows they are."
             )
         yield (
             {"pair": Pair, "triple": Triple}[e["kind"]](*items, number=e["n"]),
@@ -1119,8 +1155,16 @@ def _plain(i):
     return i if type(i) in (int, str) else str(i)
 
 # %% ../nbs/03_oracles.ipynb #e97d5f83
+#| code-fold: true
+#| code-summary: "ReplayOracle"
+def _is_reply(pair):
+    "A question and what was said?"
+    two = isinstance(pair, (tuple, list)) and len(pair) == 2
+    return two and isinstance(pair[0], _Query)
+
+
 class ReplayOracle:
-    """Answers again what a log answers; an answered question may come in another order, or turned around.
+    """Answers again what a log answers, in whatever order the questions come.
 
     Parameters
     ----------
@@ -1139,13 +1183,18 @@ class ReplayOracle:
         sample_id=None,  # the id of each row, if the log holds ids
         missing="stop",  # a question not in the log: "stop", "unsure" or "raise"
     ):
-        if missing not in ("stop", "unsure", "raise"):
+        if not is_one_of(missing, ("stop", "unsure", "raise")):
             raise ValueError(f"missing={missing!r}; expected 'stop', 'unsure' or 'raise'.")
         self.missing, self.known, self.asked = missing, {}, {}
         if isinstance(log, (str, os.PathLike)):
             log = _from_events(read_journal(log)[0], sample_id)
         elif isinstance(log, Journal):
             log = _from_events(log.events, sample_id)
+        elif not isinstance(log, list) or not all(map(_is_reply, log)):
+            raise TypeError(
+                "log must be a path, a Journal or a list of (question, answer), "
+                f"got {log!r:.80}."
+            )
         for k, (q, answer) in enumerate(log):
             self.known.setdefault((q.kind, *sorted(q.items)), []).append(
                 (k if q.number is None else q.number, q, q.answer(answer))
@@ -1172,13 +1221,16 @@ class ReplayOracle:
         left = len(self.known) - len(self.asked)
         if left:
             warnings.warn(
-                f"The learner asks {q}, which the log does not hold; {left} of its {len(self.known)} questions were not asked. Other data, another seed or another learner?",
+                f"The learner asks {q}, which the log does not hold; {left} of its "
+                f"{len(self.known)} questions were not asked. Other data, another seed "
+                "or another learner?",
+                AnswerWarning,
                 stacklevel=3,
             )
 
 # %% ../nbs/03_oracles.ipynb #99cfa294
 #| code-fold: true
-#| code-summary: "LearnerState, SAVE and Dialogue: record, pool of unused answers, snapshots"
+#| code-summary: "LearnerState, SAVE and Dialogue: record, unused answers, snapshots"
 @dataclass(kw_only=True)
 class LearnerState:
     """What a learner knows now; a method adds its own fields.
@@ -1437,6 +1489,10 @@ def _row_ids(X, sample_id):
 
 def _check_answer(pending, q, answer):
     "The answer in one form, if `q` is the pending question."
+    if not isinstance(q, _Query):
+        raise TypeError(
+            f"A question is a Pair or a Triple, not {q!r}: give what ask() gave."
+        )
     if pending is None:
         raise ValueError(f"{q} is not pending: the learner has no question left.")
     if q != pending or getattr(q, "number", None) not in (None, pending.number):
@@ -1484,9 +1540,9 @@ def _side_information(answers, kind, make, ids, n, drop=None):
 
 # %% ../nbs/03_oracles.ipynb #5a8e739b
 #| code-fold: true
-#| code-summary: "ActiveLearner: start, ask, tell, hear, undo, relabel, fit, and what can be read off"
+#| code-summary: "ActiveLearner: start, ask, tell, hear, undo, relabel, fit"
 class ActiveLearner(ConstrainedClusterer):
-    """Base of the active learners: a subclass writes the generator `_queries(self, X, state)`.
+    """Base of the active learners: a subclass writes the generator `_queries`.
 
     Attributes
     ----------
@@ -1619,7 +1675,7 @@ class ActiveLearner(ConstrainedClusterer):
         self.labels_of(self._talk)
 
     def ask(self):
-        "The pending question, the same until it is answered; `None` when there is none left."
+        "The pending question, the same until it is answered; None when none is left."
         check_is_fitted(self)
         return self._talk.ask()
 
@@ -1912,14 +1968,11 @@ def forgotten_answers(
             change = e
         elif kind == "changed":
             change = None
-        elif e["event"] == "undo":
-            for _ in range(e["n"]):
-                taken = stack.pop()
-                said = taken.get("how", "") in ("", "skip", "kept")
-                if change is not None and said and not taken.get("again"):
-                    aside[_item_key(taken)] = taken
-        elif e["event"] == "answer":
-            stack.append(e)
+        for taken in reversed(take_event(stack, e)):
+            said = taken.get("how", "") in ("", "skip", "kept")
+            if change is not None and said and not taken.get("again"):
+                aside[_item_key(taken)] = taken
+        if e["event"] == "answer":
             aside.pop(_item_key(e), None)
     return list(aside.values()), change
 
@@ -1994,6 +2047,11 @@ class Runner:
         callback=None,  # called with the learner at the start and after each answer
         fill=None,  # fill(question, record): an answer that needs nobody, or None
     ):
+        if not isinstance(learner, ActiveLearner):
+            made = f"{learner.__name__}()" if isinstance(learner, type) else "COBRAS()"
+            raise TypeError(
+                f"learner must be an active learner, e.g. {made}, got {learner!r}."
+            )
         self.learner, self.callback = learner, callback
         learner._set_data(X, sample_id)
         self._owns = not isinstance(journal, Journal)
@@ -2028,6 +2086,7 @@ class Runner:
                 f"{len(talk.record)} answers are to questions that the learner does not "
                 f"ask now; they count all the same. The log was written by version "
                 f"{e.get('version')}, this is {csc_nb.__version__}.",
+                AnswerWarning,
                 stacklevel=4,
             )
         if change is not None:
@@ -2212,12 +2271,7 @@ class Runner:
         budget : default=None
             answers in all, those of a resumed log included
         """
-        n, rows = getattr(oracle, "n_samples", None), len(self.learner._X)
-        if n not in (None, rows):
-            raise ValueError(
-                f"The oracle knows {n} rows but X has {rows}. Give it the labels of "
-                "these rows, as in NoisyOracle(y[train])."
-            )
+        _check_oracle(oracle, len(self.learner._X), budget)
         while oracle is not None and (budget is None or self.learner.n_queries_ < budget):
             q = self.ask()
             answer = None if q is None else oracle(q)
@@ -2248,6 +2302,27 @@ class Runner:
         return getattr(self.learner, name)
 
 
+def _check_oracle(oracle, rows, budget):
+    "Can this oracle be asked about these rows, so many times?"
+    if oracle is not None and not callable(oracle):
+        raise TypeError(
+            f"oracle must answer a question when it is called, e.g. NoisyOracle(y); "
+            f"got {oracle!r}."
+        )
+    n = getattr(oracle, "n_samples", None)
+    if n not in (None, rows):
+        raise ValueError(
+            f"The oracle knows {n} rows but X has {rows}. Give it the labels of these "
+            "rows, as in NoisyOracle(y[train])."
+        )
+    whole = isinstance(budget, (int, np.integer)) and not isinstance(budget, bool)
+    if not (budget is None or whole and budget >= 0 or budget is np.inf):
+        raise ValueError(
+            f"budget={budget!r}: the number of answers in all, a whole number of at least "
+            "0, or None for as many as the learner asks."
+        )
+
+
 def drive(
     learner,  # a started `ActiveLearner`, or a `Runner`
     oracle,  # called with each question; `None` as an answer means that it has left
@@ -2266,12 +2341,7 @@ def drive(
     """
     if isinstance(learner, Runner):
         return learner.run(oracle, budget)
-    n, rows = getattr(oracle, "n_samples", None), len(learner._X)
-    if n not in (None, rows):
-        raise ValueError(
-            f"The oracle knows {n} rows but X has {rows}. Give it the labels of these "
-            "rows, as in NoisyOracle(y[train])."
-        )
+    _check_oracle(oracle, len(learner._X), budget)
     while oracle is not None and (budget is None or learner.n_queries_ < budget):
         q = learner.ask()
         answer = None if q is None else oracle(q)
@@ -2281,6 +2351,8 @@ def drive(
     return learner
 
 # %% ../nbs/03_oracles.ipynb #8639e41b
+#| code-fold: true
+#| code-summary: "GroupState, RandomPairLearner, cluster_groups"
 @dataclass(kw_only=True)
 class GroupState(LearnerState):
     """The groups that answers have joined, and the pairs that were drawn.

@@ -77,7 +77,7 @@ def _small_inline():
     ip = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if not hasattr(ip, "kernel") or "inline" not in mpl.get_backend():
         return
-    import matplotlib_inline.backend_inline  # now, since its set-up would replace our formatter later
+    import matplotlib_inline.backend_inline  # now: later it would replace our formatter
     from IPython.core.pylabtools import print_figure
 
     def show(fig):
@@ -201,7 +201,7 @@ def _numbers(labels):
 def _name_axes(ax, plane):
     if len(plane.mean) > 2:
         ax.set(
-            xlabel=f"first principal component ({plane.share:.0%} of the variance with the second)",
+            xlabel=f"first principal component (both: {plane.share:.0%} of the variance)",
             ylabel="second",
         )
 
@@ -279,7 +279,7 @@ def link_arrays(
     n_samples: int,  # rows of X
     sample_id=None,  # ids of the rows, when the constraints name ids
 ) -> tuple:  # `a, b, value`
-    """Row numbers and values of the links, as three arrays; equal answers on a pair are one link.
+    """Row numbers and values of the links, three arrays; equal answers on a pair are one
 
     Parameters
     ----------
@@ -295,6 +295,7 @@ def link_arrays(
     tuple
         `a, b, value`
     """
+    "link."
     from csc_nb.constraints import as_constraints
 
     c = as_constraints(constraints, n_samples=n_samples, sample_id=sample_id)
@@ -334,7 +335,9 @@ def _mask(which, m, name):
     if which.dtype == bool:
         if len(which) != m:
             raise ValueError(
-                f"{m} links but `{name}` has {len(which)} entries. Equal answers on a pair count as one link: make the mask with `disagrees`, or from `link_arrays`."
+                f"{m} links but `{name}` has {len(which)} entries. Equal answers on a "
+                "pair count as one link: make the mask with `disagrees`, or from "
+                "`link_arrays`."
             )
         return which
     out = np.zeros(m, bool)
@@ -496,7 +499,7 @@ def plot_circles(
     plane: Plane = None,  # the plane of the points, when d > 2
     alpha: float = 0.08,  # opacity of the filling
 ):
-    """Discs around centres; a ball in d dimensions has a disc of the same radius as its shadow.
+    """Discs around centres; the shadow of a ball in d dimensions is a disc of its radius.
 
     Parameters
     ----------
@@ -542,12 +545,13 @@ class _Display:
             if getattr(est, name, None) is not None:
                 return getattr(est, name)
         raise ValueError(
-            f"{type(est).__name__} has no {' or '.join(f'`{n}`' for n in names)}. Is it fitted, and does this method learn it?"
+            f"{type(est).__name__} has no {' or '.join(f'`{n}`' for n in names)}. Is it "
+            "fitted, and does this method learn it?"
         )
 
 # %% ../nbs/08_plotting.ipynb #ece71e05
 class ConstraintGraphDisplay(_Display):
-    """Points and the links between them; broken links thick, wrong answers crossed, suspects in a halo.
+    """Points and links; broken links thick, wrong answers crossed, suspects in a halo.
 
     Parameters
     ----------
@@ -603,7 +607,7 @@ class ConstraintGraphDisplay(_Display):
         ax=None,
         **kw,
     ):
-        """`est.labels_` colours the points; `constraints` default to `est.constraints_`; `y` is the truth, if known.
+        """Colours by `est.labels_`; `constraints` default to `est.constraints_`; `y` is
 
         Parameters
         ----------
@@ -617,6 +621,7 @@ class ConstraintGraphDisplay(_Display):
         ax : default=None
         **kw
         """
+        "the truth."
         labels = cls._read(est, "labels_")
         c = cls._read(est, "constraints_") if constraints is None else constraints
         wrong = None if y is None else disagrees(c, y, sample_id)
@@ -766,7 +771,7 @@ def query_curve(
     oracle,  # called with each query; `None` as an answer means that it has left
     budget: int = 100,  # stop after this many answers
     score=None,  # `score(y, labels)`; none: ARI
-) -> np.ndarray:  # `(budget+1,)` score after 0, 1, … answers; the last one is repeated once the learner is finished
+) -> np.ndarray:  # `(budget+1,)` score after 0, 1, … answers; the last is repeated
     """Score of an active learner after each answer.
 
     Parameters
@@ -786,8 +791,7 @@ def query_curve(
     Returns
     -------
     np.ndarray
-        `(budget+1,)` score after 0, 1, … answers; the last one is repeated once the
-        learner is finished
+        `(budget+1,)` score after 0, 1, … answers; the last is repeated
     """
     from sklearn.base import clone
     from sklearn.metrics import adjusted_rand_score
@@ -830,7 +834,8 @@ class QueryCurveDisplay(_Display):
         for k, v in self.curves.items():
             if v.shape[1] != len(self.n_queries):
                 raise ValueError(
-                    f"{k!r} has {v.shape[1]} scores but there are {len(self.n_queries)} query counts."
+                    f"{k!r} has {v.shape[1]} scores but there are {len(self.n_queries)} "
+                    "query counts."
                 )
 
     @classmethod
@@ -1003,7 +1008,8 @@ def tree_order(
         stack += [(k, t + 1) for k in kids[c][::-1]]
     if len(order) < K:
         raise ValueError(
-            f"{K - len(order)} labels hang on a cycle of parents, not on the root: first is label {min(set(range(K)) - set(order))}."
+            f"{K - len(order)} labels hang on a cycle of parents, not on the root: first "
+            f"is label {min(set(range(K)) - set(order))}."
         )
     return np.array(order), np.array(depth)
 
@@ -1038,7 +1044,7 @@ class LabelTreeDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, est, X=None, Z=None, *, names=None, ax=None):
-        """Reads `parents_` and, unless `names` are given, `label_names_`; the 0/1 labels `Z`, dense or sparse, give the matrix `P(row on | column on)`.
+        """Reads `parents_`, `label_names_`; 0/1 labels `Z` give the matrix `P(row on |
 
         Parameters
         ----------
@@ -1048,6 +1054,7 @@ class LabelTreeDisplay(_Display):
         names : default=None
         ax : default=None
         """
+        "column on)`."
         Z = (
             np.asarray(Z.toarray() if hasattr(Z, "toarray") else Z, float)
             if Z is not None
@@ -1087,7 +1094,7 @@ class LabelTreeDisplay(_Display):
 
 # %% ../nbs/08_plotting.ipynb #09b696b8
 def pair_bits(
-    P: np.ndarray,  # `(n, K)` cluster probabilities, or an `(n, n)` co-clustering matrix with `coclustering=True`
+    P: np.ndarray,  # `(n, K)` chances of clusters, or `(n, n)` with `coclustering=True`
     coclustering: bool = False,
 ) -> np.ndarray:  # `(n, n)` entropy in bits
     """Entropy of 'same cluster?' for every pair of rows.
@@ -1095,8 +1102,7 @@ def pair_bits(
     Parameters
     ----------
     P : np.ndarray
-        `(n, K)` cluster probabilities, or an `(n, n)` co-clustering matrix with
-        `coclustering=True`
+        `(n, K)` chances of clusters, or `(n, n)` with `coclustering=True`
     coclustering : bool, default=False
 
     Returns
@@ -1137,7 +1143,7 @@ class PairEntropyDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, est, X, *, chosen=None, max_rows=200, random_state=0, ax=None):
-        """Reads `coclustering_`, else `predict_proba(X)`; above `max_rows` a sample of rows, the chosen pair kept.
+        """Reads `coclustering_`, else `predict_proba(X)`; above `max_rows` a sample of rows.
 
         Parameters
         ----------
@@ -1236,17 +1242,19 @@ class Table:
         return "\n".join(([self.caption] if self.caption else []) + [pad(r) for r in lines])
 
     def _repr_html_(self):
+        side = lambda right: "right" if right else "left"
         row = lambda r, tag: (
             "<tr>"
             + "".join(
-                f'<{tag} style="text-align:{"right" if right else "left"}">{html.escape(c)}</{tag}>'
+                f'<{tag} style="text-align:{side(right)}">{html.escape(c)}</{tag}>'
                 for c, right in zip(r, self.right)
             )
             + "</tr>"
         )
         caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
         return (
-            f'<table class="csc-table">{caption}<thead>{row(self.columns, "th")}</thead><tbody>'
+            f'<table class="csc-table">{caption}'
+            f"<thead>{row(self.columns, 'th')}</thead><tbody>"
             + "".join(row(r, "td") for r in self.cells)
             + "</tbody></table>"
         )

@@ -7,7 +7,8 @@ __all__ = ['DIVERGENCES', 'Bregman', 'divergence', 'dual', 'link_probabilities',
            'prices', 'rdp_sweep', 'cluster_means', 'rdp_objective', 'exact_prices', 'merge_costs', 'merge_clusters',
            'RDPState', 'rdp_init', 'visit_order', 'rdp_step', 'rdp_means', 'farthest_first', 'rdp_seed', 'link_score',
            'links_subset', 'xi_ladder', 'rdp_path', 'choose_xi', 'flip_costs', 'wrong_odds', 'size_normalised',
-           'spectral_relaxation', 'Prepare', 'prepare', 'RDPMeans', 'DPMeans', 'rdp_figure', 'rdp_demo']
+           'spectral_relaxation', 'Prepare', 'prepare', 'Look', 'look_space', 'Lens', 'make_lens', 'refocus', 'Climb',
+           'look_start', 'look_sweeps', 'look_path', 'RDPMeans', 'DPMeans', 'rdp_figure', 'rdp_demo']
 
 # %% ../nbs/10a_rdpmeans.ipynb #86620f55
 import warnings
@@ -25,6 +26,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from .estimators import ConstrainedClusterer, renamed
 from .graph import Links, make_links
+from .heldout import HeldOut
+from .spaces import Space, answer_space, choose_by_hidden, part_of
+from .spaces import principal_space, row_order, sorted_answers, warn_if_blind
 
 # %% ../nbs/10a_rdpmeans.ipynb #03eb9fa4
 class Bregman(NamedTuple):
@@ -1435,6 +1439,283 @@ def prepare(
         scale = V / np.sqrt(np.where(usable, w, np.inf))
     return Prepare(divergence, float(smoothing), X.mean(0), scale)
 
+# %% ../nbs/10a_rdpmeans.ipynb #pooledco
+#| code-fold: true
+#| code-summary: "Look, Lens, look_path: spaces and pooled covariances, up the ladder"
+class Look(NamedTuple):
+    """How distances are taken.
+
+    Attributes
+    ----------
+    space : str
+        "raw", "pca" or "learned"
+    penalty : float
+        ρ of a learned space
+    pooled : bool
+        with the covariance inside the clusters?
+    free : bool
+        may answers open more clusters than asked?
+    """
+
+    space: str  # "raw", "pca" or "learned"
+    penalty: float = 0.0  # ρ of a learned space
+    pooled: bool = False  # with the covariance inside the clusters?
+    free: bool = False  # may answers open more clusters than asked?
+
+    def __str__(self):
+        more = f" (ρ = {self.penalty:g})" if self.space == "learned" else ""
+        return self.space + more + ", pooled" * self.pooled + ", number free" * self.free
+
+
+def look_space(
+    look: Look,
+    X: np.ndarray,  # `(n, d)` rows
+    asked,  # `Asked`, for a learned space
+) -> Space:
+    """The space of a look.
+
+    Parameters
+    ----------
+    look : Look
+    X : np.ndarray
+        `(n, d)` rows
+    asked
+        `Asked`, for a learned space
+
+    Returns
+    -------
+    Space
+    """
+    if look.space == "learned":
+        return answer_space(X, *asked, penalty=look.penalty, share=0.99, most=30)
+    if look.space == "pca":
+        return principal_space(X, 0.99, 30)
+    d = X.shape[1]
+    return Space(X.mean(0), np.ones(d), np.eye(d))
+
+
+class Lens(NamedTuple):
+    """What stays fixed while a pooled covariance is learned.
+
+    Attributes
+    ----------
+    Z : np.ndarray
+        `(n, d)` centred rows
+    S0 : np.ndarray
+        `(d, d)` prior covariance
+    nu : float
+        prior weight, in rows
+    """
+
+    Z: np.ndarray  # `(n, d)` centred rows
+    S0: np.ndarray  # `(d, d)` prior covariance
+    nu: float  # prior weight, in rows
+
+    def turn(self, z):
+        """`(d, d)` map to the coordinates in which the pooled covariance is the unit ball.
+
+        Parameters
+        ----------
+        z
+        """
+        z, mu, _ = cluster_means(self.Z, z)
+        E = self.Z - mu[z]
+        n = len(E)
+        Sigma = (E.T @ E + self.nu * self.S0) / (n + self.nu)
+        return np.linalg.inv(np.linalg.cholesky(Sigma)).T
+
+    def price(self, turn):
+        """What J has besides the sum in these coordinates.
+
+        Parameters
+        ----------
+        turn
+        """
+        logdet = -2 * np.log(np.diag(turn)).sum()
+        return (len(self.Z) + self.nu) * logdet + self.nu * np.trace(
+            turn.T @ self.S0 @ turn
+        )
+
+
+def make_lens(
+    Z: np.ndarray,  # `(n, d)` rows
+    z: np.ndarray,  # `(n,)` labels of a start
+) -> Lens:
+    """A prior of the size that the clusters of a start have.
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, d)` rows
+    z : np.ndarray
+        `(n,)` labels of a start
+
+    Returns
+    -------
+    Lens
+    """
+    d = Z.shape[1]
+    Z = Z - Z.mean(0)
+    z, mu, _ = cluster_means(Z, z)
+    inside = ((Z - mu[z]) ** 2).sum() / Z.size
+    total = (Z**2).sum() / Z.size
+    return Lens(Z, max(inside, 1e-9 * total, 1e-300) * np.eye(d), d + 2.0)
+
+
+def refocus(
+    s: RDPState,  # where we are
+    prob: Problem,  # in the coordinates of the old covariance
+    lens: Lens,
+) -> tuple:  # state and problem in new coordinates, and the map to them
+    """The pooled covariance of the clusters, and everything in its coordinates.
+
+    Parameters
+    ----------
+    s : RDPState
+        where we are
+    prob : Problem
+        in the coordinates of the old covariance
+    lens : Lens
+
+    Returns
+    -------
+    tuple
+        state and problem in new coordinates, and the map to them
+    """
+    turn = lens.turn(s.z)
+    Y = np.ascontiguousarray(lens.Z @ turn)
+    new = prob._replace(X=Y, phi=prob.B.phi(Y))
+    z, mu, size = cluster_means(Y, s.z)
+    J = rdp_objective(z, mu, new, s.xi1, s.xi2, size) + lens.price(turn)
+    return s._replace(z=z, mu=mu, J=J), new, turn
+
+
+class Climb(NamedTuple):
+    """A rung of the ladder.
+
+    Attributes
+    ----------
+    prob : Problem
+        in the coordinates of the rung
+    turn : np.ndarray | None
+        map to them; None: not pooled
+    """
+
+    state: RDPState
+    prob: Problem  # in the coordinates of the rung
+    turn: np.ndarray | None  # map to them; None: not pooled
+
+
+def look_start(
+    Z: np.ndarray,  # `(n, d)` rows in the space of a look
+    links: Links,
+    K: int,  # clusters
+    look: Look,
+    rng: np.random.Generator,
+    n_init: int = 3,  # starts
+) -> tuple:  # Climb, and the lens of a pooled covariance
+    """K seeded clusters, and a λ at which they survive.
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, d)` rows in the space of a look
+    links : Links
+    K : int
+        clusters
+    look : Look
+    rng : np.random.Generator
+    n_init : int, default=3
+        starts
+
+    Returns
+    -------
+    tuple
+        Climb, and the lens of a pooled covariance
+    """
+    prob = rdp_problem(Z - Z.mean(0), links)
+    z, mu, ceiling = rdp_seed(prob, K, rng, n_init)
+    lens = turn = None
+    if look.pooled:
+        lens = make_lens(prob.X, z)
+        s, prob, turn = refocus(rdp_init(prob)._replace(z=z, mu=mu), prob, lens)
+        z, mu, ceiling = rdp_seed(prob, K, rng, n_init)
+    lam = farthest_first(prob.X, K, prob.B)[0]
+    if ceiling > 0:
+        lam = min(lam, 0.999 * ceiling)
+    prob = prob._replace(lam=lam, max_clusters=np.inf if look.free else K)
+    return Climb(rdp_init(prob)._replace(z=z, mu=mu), prob, turn), lens
+
+
+def look_sweeps(
+    at: Climb,
+    lens: Lens | None,  # of a pooled covariance
+    rng: np.random.Generator,
+    sweeps: int,  # at most
+) -> list:  # of `Climb`, one a sweep
+    """Sweeps at fixed ξ, the covariance after each, until nothing moves.
+
+    Parameters
+    ----------
+    at : Climb
+    lens : Lens | None
+        of a pooled covariance
+    rng : np.random.Generator
+    sweeps : int
+        at most
+
+    Returns
+    -------
+    list
+        of `Climb`, one a sweep
+    """
+    out = []
+    s, prob, turn = at
+    for _ in range(sweeps):
+        s = rdp_step(s, prob, rng)
+        if lens is not None:
+            s, prob, turn = refocus(s, prob, lens)
+        out.append(Climb(s, prob, turn))
+        if s.moved == 0:
+            break
+    return out
+
+
+def look_path(
+    at: Climb,  # start
+    lens: Lens | None,  # of a pooled covariance
+    ladder,  # values of ξ₁
+    rng: np.random.Generator,
+    *,
+    ratio: float = 1.0,  # ξ₂/ξ₁
+    sweeps: int = 5,  # sweeps per rung at most
+):  # yields a `Climb` per rung
+    """Climb the ladder, the covariance following the clusters.
+
+    Parameters
+    ----------
+    at : Climb
+        start
+    lens : Lens | None
+        of a pooled covariance
+    ladder
+        values of ξ₁
+    rng : np.random.Generator
+    ratio : float, default=1.0
+        ξ₂/ξ₁
+    sweeps : int, default=5
+        sweeps per rung at most
+
+    Returns
+    -------
+    result
+        yields a `Climb` per rung
+    """
+    for xi in ladder:
+        priced = at.state._replace(xi1=xi, xi2=ratio * xi)
+        at = look_sweeps(at._replace(state=priced), lens, rng, sweeps)[-1]
+        yield at
+
 # %% ../nbs/10a_rdpmeans.ipynb #085535d6
 #| code-fold: true
 #| code-summary: "RDPMeans: the estimator"
@@ -1444,13 +1725,17 @@ class RDPMeans(ConstrainedClusterer):
     `RDPMeans.as_published()` is Algorithm 1: λ by farthest-first, ξ from 0.001 and doubled
     after each sweep without end, all rows in one cluster at the start, one run, until
     nothing moved for 20 sweeps. The plain constructor departs from it: exact prices, merges
-    and a second start with `n_clusters` seeded clusters (mean ARI .82 to .86 on toys drawn
-    for the purpose), ξ in units of the data and its end chosen by held-out answers.
+    and a start with `n_clusters` seeded clusters (mean ARI .82 to .86 on toys drawn for the
+    purpose), ξ in units of the data and its end chosen by hidden answers; and, from twenty
+    answers on, a space and a pooled covariance that hidden answers choose as well.
+    `RDPMeans(space="raw", divergence="euclidean")` is the default of version 0.1.
 
     Parameters
     ----------
     n_clusters : default=8
         sets λ: exactly so many without answers, with answers as they say
+    space : default='cv'
+        "raw", "pca", "learned" from the answers, "cv": by hidden answers
     lam : default=None
         price λ of a cluster, above 0; None: from `n_clusters`
     xi0 : default=0.001
@@ -1461,8 +1746,8 @@ class RDPMeans(ConstrainedClusterer):
         last ξ: "cv" by held-out answers, a number, inf as in the paper
     xi_ratio : default=1.0
         ξ₂/ξ₁, at least 0: how much dearer a broken may-not-link is
-    divergence : default='euclidean'
-        a key of `DIVERGENCES`
+    divergence : default='cv'
+        a key of `DIVERGENCES`, "pooled", "cv": euclidean or pooled
     smoothing : default=0.3
         added to counts for "kl" and "poisson", above 0
     algorithm : default='exact'
@@ -1485,7 +1770,11 @@ class RDPMeans(ConstrainedClusterer):
     cluster_centers_ : np.ndarray
         (K, d) means; of smoothed proportions for "kl"
     lam_ : float
-        price λ of a cluster that was used
+        price λ of a cluster that was used, in the units of the space
+    space_ : Space
+        map of the rows in which distances were taken
+    choice_ : HeldOut | None
+        looks and ξ compared on hidden answers; None: old rules
     xi_ : float
         price ξ₁ of a broken may-link at the end
     xi_scores_ : np.ndarray | None
@@ -1514,16 +1803,23 @@ class RDPMeans(ConstrainedClusterer):
     method_name = "rdp-means"
     side_information = ("pairs",)
     _published = dict(
-        algorithm="paper", xi_max=np.inf, n_init=1, max_clusters=None, max_iter=1000
+        algorithm="paper",
+        space="raw",
+        divergence="euclidean",
+        xi_max=np.inf,
+        n_init=1,
+        max_clusters=None,
+        max_iter=1000,
     )
     _parameter_constraints = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
+        "space": [StrOptions({"raw", "pca", "learned", "cv"})],
         "lam": [None, Interval(Real, 0, np.inf, closed="neither")],
         "xi0": [Interval(Real, 0, np.inf, closed="neither")],
         "xi_rate": [Interval(Real, 1, np.inf, closed="neither")],
         "xi_max": [StrOptions({"cv"}), Interval(Real, 0, np.inf, closed="both")],
         "xi_ratio": [Interval(Real, 0, np.inf, closed="left")],
-        "divergence": [StrOptions(set(DIVERGENCES))],
+        "divergence": [StrOptions({*DIVERGENCES, "pooled", "cv"})],
         "smoothing": [Interval(Real, 0, np.inf, closed="neither")],
         "algorithm": [StrOptions({"exact", "paper"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -1539,7 +1835,9 @@ class RDPMeans(ConstrainedClusterer):
     labels_: np.ndarray  # (n,) cluster of each row
     n_clusters_: int  # how many clusters were found
     cluster_centers_: np.ndarray  # (K, d) means; of smoothed proportions for "kl"
-    lam_: float  # price λ of a cluster that was used
+    lam_: float  # price λ of a cluster that was used, in the units of the space
+    space_: Space  # map of the rows in which distances were taken
+    choice_: HeldOut | None  # looks and ξ compared on hidden answers; None: old rules
     xi_: float  # price ξ₁ of a broken may-link at the end
     xi_scores_: np.ndarray | None  # held-out log-likelihood per rung; None: not compared
     path_: list  # a dict for each value of ξ: xi, n_clusters, J
@@ -1553,12 +1851,13 @@ class RDPMeans(ConstrainedClusterer):
         self,
         n_clusters=8,  # sets λ: exactly so many without answers, with answers as they say
         *,
+        space="cv",  # "raw", "pca", "learned" from the answers, "cv": by hidden answers
         lam=None,  # price λ of a cluster, above 0; None: from `n_clusters`
         xi0=1e-3,  # first ξ, above 0: a share of the largest divergence from the mean
         xi_rate=2.0,  # growth of ξ from rung to rung, above 1
         xi_max="cv",  # last ξ: "cv" by held-out answers, a number, inf as in the paper
         xi_ratio=1.0,  # ξ₂/ξ₁, at least 0: how much dearer a broken may-not-link is
-        divergence="euclidean",  # a key of `DIVERGENCES`
+        divergence="cv",  # a key of `DIVERGENCES`, "pooled", "cv": euclidean or pooled
         smoothing=0.3,  # added to counts for "kl" and "poisson", above 0
         algorithm="exact",  # exact prices and merges; "paper": the sweep of Algorithm 1
         n_init=3,  # runs with other starts and visiting orders; the lowest J is kept
@@ -1567,6 +1866,7 @@ class RDPMeans(ConstrainedClusterer):
         random_state=None,  # seed of the visiting orders and of the held-out answers
     ):
         self.n_clusters = n_clusters
+        self.space = space
         self.lam = lam
         self.xi0 = xi0
         self.xi_rate = xi_rate
@@ -1593,16 +1893,21 @@ class RDPMeans(ConstrainedClusterer):
         X, c = self._validate_fit(X, constraints, sample_id)
         seed = check_random_state(self.random_state).randint(2**31)
         rng = np.random.default_rng(seed)
-        self.xi_scores_ = None
-        prob, starts = self._starts(self._problem(X, c), rng)
-        if len(prob.links.a) and self.xi_max == np.inf:
-            prob = prob._replace(max_clusters=self._limits(0)[-1])
-            runs = [self._printed_run(prob, rng) for _ in range(self.n_init)]
+        self.xi_scores_ = self.choice_ = None
+        if self.algorithm == "paper":
+            order = place = np.arange(len(X))
         else:
-            prob, ladder, starts = self._choose(prob, starts, rng)
-            starts = (starts + starts[:1] * self.n_init)[: self.n_init]
-            runs = [self._run(prob, ladder, rng, s) for s in starts]
-        self._store(X, c, prob, *min(runs, key=lambda run: run[1][-1].J))
+            order = row_order(X)
+            place = np.argsort(order)
+        rows = np.ascontiguousarray(X[order])
+        asked = sorted_answers(c, place)
+        looks = self._looks(len(asked.a))
+        if looks:
+            self._check_n_clusters(len(X))
+            prob, path, last = self._fit_looks(rows, asked, looks, rng)
+        else:
+            prob, path, last = self._fit_plain(rows, asked, c, rng)
+        self._store(X, c, prob, path, last, place, asked)
         return self
 
     def predict(self, X):
@@ -1613,20 +1918,129 @@ class RDPMeans(ConstrainedClusterer):
         X
         """
         check_is_fitted(self)
-        Z = self._prepare(self._validate_X(X, reset=False))
-        theta, psi = dual(self._mu, DIVERGENCES[self.divergence])
+        Z = self.space_(self._validate_X(X, reset=False))
+        Z = Z if self._form is None else self._form(Z)
+        theta, psi = dual(self._mu, DIVERGENCES[self._kind()])
         return (psi - Z @ theta.T).argmin(1)
 
-    def _problem(self, X, c):
+    def _kind(self):
+        "The divergence in the coordinates of the fit."
+        return self.divergence if self.divergence in DIVERGENCES else "euclidean"
+
+    def _looks(self, m):
+        "Looks to choose from by hidden answers; none: λ, ξ and the space are given."
+        scaled = self.lam is not None or self.xi_max != "cv" or self.algorithm != "exact"
+        plain = self.divergence not in ("cv", "pooled", "euclidean")
+        fixed = self.space == "raw" and self.divergence == "euclidean"
+        if m < 20 or scaled or plain or fixed:
+            return []
+        spaces = ["raw", "learned"] if self.space == "cv" else [self.space]
+        pooled = dict(cv=[False, True], pooled=[True], euclidean=[False])[self.divergence]
+        out = []
+        for space in spaces:
+            for penalty in (0.01, 0.03, 0.1) if space == "learned" else (0.0,):
+                out += [Look(space, penalty, p, self._free()) for p in pooled]
+        if self.max_clusters == "cv":
+            out.append(out[0]._replace(free=True))
+        return out
+
+    def _free(self):
+        "Is the number of clusters free in every look?"
+        return self.max_clusters is None
+
+    def _fit_looks(self, X, asked, looks, rng):
+        "Choose a look and the last ξ by hidden answers, then climb with all of them."
+        seed = int(rng.integers(2**31))
+        rows, inside = part_of(asked, len(X), 3000, np.random.default_rng(seed))
+        part = np.ascontiguousarray(X[rows])
+        names = [(rung, look) for rung in range(0, 13, 2) for look in looks]
+        predict = self._predictor(part, inside, names)
+        self.choice_ = choose_by_hidden(names, predict, inside, seed=seed)
+        rung, look = self.choice_.name
+        best = self.choice_.score.sum(1)
+        self.xi_scores_ = np.array([s for s, (_, k) in zip(best, names) if k == look])
+        warn_if_blind(self.choice_, inside)
+        space = look_space(look, X, asked)
+        Z = np.ascontiguousarray(space(X))
+        links = make_links(len(X), *asked)
+        ends = [self._one_climb(Z, links, look, rung, rng) for _ in range(self.n_init)]
+        path, last = min(ends, key=lambda e: e[1][-1].state.J)
+        if last[-1].state.moved:
+            self._warn(last[-1].state.moved, "at the last ξ")
+        turn = last[-1].turn
+        shift = space.shift
+        axes = space.axes if turn is None else space.axes @ turn
+        self.space_, self._form = Space(shift, space.scale, axes), None
+        prob = last[-1].prob
+        move = self.space_(X).mean(0)  # climbs are centred
+        end = last[-1].state
+        prob = prob._replace(X=prob.X + move, phi=prob.B.phi(prob.X + move))
+        moved = [t.state for t in last[:-1]] + [end._replace(mu=end.mu + move)]
+        return prob, [t.state for t in path], moved
+
+    def _one_climb(self, Z, links, look, rung, rng):
+        "Up to the chosen rung, then sweeps until nothing moves."
+        at, lens = look_start(Z, links, self.n_clusters, look, rng, self.n_init)
+        ladder = self._rungs(at.prob)[: rung + 1]
+        path = list(look_path(at, lens, ladder, rng, ratio=self.xi_ratio))
+        last = look_sweeps(path[-1], lens, rng, self.max_iter)
+        return path, [path[-1], *last]
+
+    def _rungs(self, prob):
+        "Thirteen values of ξ, up to where one link outweighs any distance."
+        top = xi_ladder(prob, self.xi0, self.xi_rate)[-1]
+        return top * self.xi_rate ** -np.arange(12.0, -1, -1)
+
+    def _predictor(self, X, asked, names):
+        "Labels of hidden pairs, from climbs without them."
+        wanted = sorted({rung for rung, _ in names})
+
+        def predict(train, test, seed):
+            seen = asked.select(train)
+            links = make_links(len(X), *seen)
+            together = {}
+            for look in dict.fromkeys(look for _, look in names):
+                rng = np.random.default_rng(seed)
+                Z = np.ascontiguousarray(look_space(look, X, seen)(X))
+                at, lens = look_start(Z, links, self.n_clusters, look, rng)
+                ladder = self._rungs(at.prob)[: wanted[-1] + 1]
+                climb = look_path(at, lens, ladder, rng, ratio=self.xi_ratio)
+                for rung, at in enumerate(climb):
+                    z = at.state.z
+                    together[rung, look] = z[asked.a[test]] == z[asked.b[test]]
+            return np.array([together[name] for name in names])
+
+        return predict
+
+    def _fit_plain(self, X, asked, c, rng):
+        "Algorithm 1, or exact moves with λ or ξ given: one space, old rules."
+        look = Look("raw" if self.space == "cv" else self.space, 0.1)
+        self.space_ = Space(np.zeros(X.shape[1]), np.ones(X.shape[1]), np.eye(X.shape[1]))
+        if look.space != "raw":
+            self.space_ = look_space(look, X, asked)
+        links = make_links(len(X), *asked)
+        if self.algorithm == "paper":
+            links = make_links(len(X), c.a, c.b, c.value, c.weight)
+        prob, starts = self._starts(self._problem(self.space_(X), links), rng)
+        if len(prob.links.a) and self.xi_max == np.inf:
+            prob = prob._replace(max_clusters=self._limits(0)[-1])
+            runs = [self._printed_run(prob, rng) for _ in range(self.n_init)]
+        else:
+            prob, ladder, starts = self._choose(prob, starts, rng)
+            starts = (starts + starts[:1] * self.n_init)[: self.n_init]
+            runs = [self._run(prob, ladder, rng, s) for s in starts]
+        return prob, *min(runs, key=lambda run: run[1][-1].J)
+
+    def _problem(self, X, links):
         "Prepared points, links and λ."
-        self._prepare = prepare(X, self.divergence, self.smoothing)
-        Z = self._prepare(X)
+        kind = self._kind()
+        self._form = prepare(X, kind, self.smoothing)
+        Z = self._form(X)
         lam = self.lam
         if lam is None:
             K = self._check_n_clusters(len(X))
-            lam, _ = farthest_first(Z, K, DIVERGENCES[self.divergence])
-        links = make_links(len(X), c.a, c.b, c.value, c.weight)
-        return rdp_problem(Z, links, lam, self.divergence)
+            lam, _ = farthest_first(Z, K, DIVERGENCES[kind])
+        return rdp_problem(Z, links, lam, kind)
 
     def _starts(self, prob, rng):
         "One cluster, and `n_clusters` seeded ones; λ is lowered if they would not survive."
@@ -1712,17 +2126,26 @@ class RDPMeans(ConstrainedClusterer):
             stacklevel=4,
         )
 
-    def _store(self, X, c, prob, path, last):
-        "Learned attributes, in the units of the input."
+    def _store(self, X, c, prob, path, last, place, asked):
+        "Learned attributes, in the units of the input and the order of its rows."
         s = last[-1]
-        self.labels_, self._mu, self.lam_, self.xi_ = s.z, s.mu, prob.lam, s.xi1
+        self.labels_, self._mu, self.lam_, self.xi_ = s.z[place], s.mu, prob.lam, s.xi1
         self.n_clusters_, self.n_iter_ = len(s.mu), s.sweep
+        if self.lam is None and self.n_clusters_ < self.n_clusters:
+            warnings.warn(
+                f"{self.n_clusters_} clusters were found but n_clusters={self.n_clusters} "
+                "were asked for: few rows differ, or the answers join most of them.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         self.objective_history_ = [t.J for t in last]
         self.path_ = [dict(xi=t.xi1, n_clusters=len(t.mu), J=t.J) for t in path]
-        plain = self.divergence in ("euclidean", "unsquared", "mahalanobis")
-        self.cluster_centers_ = cluster_means(X, s.z)[1] if plain else s.mu
+        plain = self._kind() in ("euclidean", "unsquared", "mahalanobis")
+        self.cluster_centers_ = cluster_means(X, self.labels_)[1] if plain else s.mu
+        said = (c.value != 0) & (c.a != c.b)
+        own = make_links(len(X), place[c.a], place[c.b], c.value, c.weight)
         odds = np.full(len(c.a), -np.inf)
-        odds[(c.value != 0) & (c.a != c.b)] = wrong_odds(s, prob)
+        odds[said] = wrong_odds(s, prob._replace(links=own))
         order = np.argsort(-odds, kind="stable")
         self.suspicion_ = expit(odds)
         self.suspects_ = order[: np.count_nonzero(odds > 0)]
@@ -1767,7 +2190,7 @@ class DPMeans(RDPMeans):
     method_name = "dp-means"
     side_information = ()
     _published = dict(algorithm="paper", n_init=1, max_iter=1000)
-    xi0, xi_rate, xi_max, xi_ratio, max_clusters = 1e-3, 2.0, 0.0, 1.0, "cv"
+    space, xi0, xi_rate, xi_max, xi_ratio, max_clusters = "raw", 1e-3, 2.0, 0.0, 1.0, "cv"
 
     @renamed(moves="algorithm")
     def __init__(

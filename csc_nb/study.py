@@ -36,7 +36,10 @@ QUESTIONS = {
 CHOICES = ("pairs", "triples", "no preference")
 INSTRUCTIONS = {
     "pair": "You will see two items. Say whether they belong to the same class.",
-    "triple": "You will see three items. Choose the one that is different while the two others belong to the same class. Choose “none” if there is no such pair.",
+    "triple": (
+        "You will see three items. Choose the one that is different while the two others "
+        "belong to the same class. Choose “none” if there is no such pair."
+    ),
 }
 
 
@@ -105,7 +108,7 @@ def draw_plan(
 
 # %% ../nbs/30b_study.ipynb #203e1d15
 #| code-fold: true
-#| code-summary: "Study: instructions, practice, questions, questionnaire, all read off one log"
+#| code-summary: "Study: instructions, practice, questions, questionnaire; one log"
 def query_of(a):
     """A question of the plan as `Pair` or `Triple`.
 
@@ -252,7 +255,8 @@ class Study:
         "Does a task begin here?"
         if self.phase != "questions" or self.order != "blocks":
             return False
-        return self.done == 0 or self.plan[self.done - 1][:2] != self.ask[:2]
+        before, now = self.plan[: self.done][-1:], self.plan[self.done]
+        return not before or before[0][:2] != now[:2]
 
     def begin(self, turn) -> bool:
         """The instructions were read.
@@ -497,7 +501,8 @@ def confusion(
         missing = [i for i in r["items"] if i not in label]
         if missing:
             raise ValueError(
-                f"{r['participant']}, line {r['line']}: no truth for {missing[0]!r} of {task!r}."
+                f"{r['participant']}, line {r['line']}: no truth for {missing[0]!r} of "
+                f"{task!r}."
             )
         q = (Pair if kind == "pair" else Triple)(*range(len(r["items"])))
         T[

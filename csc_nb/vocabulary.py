@@ -4,12 +4,21 @@
 
 # %% auto #0
 __all__ = ['KINDS', 'PAIR', 'TRIPLE', 'COMPARISON', 'GRADE', 'UNSURE', 'RESPONSES', 'WORDS', 'UNSURE_WORDS', 'VALUE_KIND',
-           'close_words', 'parse_answers', 'parse_answer', 'answer_word', 'pair_value']
+           'AnswerWarning', 'FileWarning', 'close_words', 'is_one_of', 'parse_answers', 'parse_answer', 'answer_word',
+           'pair_value']
 
 # %% ../nbs/01b_vocabulary.ipynb #18f2ba75
 import difflib
 
 import numpy as np
+
+# %% ../nbs/01b_vocabulary.ipynb #warnkind2
+class AnswerWarning(UserWarning):
+    "Some answers do not count as they were given; the message says how many and why."
+
+
+class FileWarning(UserWarning):
+    "A file was not as it should be; the message says what was done about it."
 
 # %% ../nbs/01b_vocabulary.ipynb #f63c89cf
 KINDS = ("pair", "triple", "comparison", "grade")
@@ -23,10 +32,14 @@ RESPONSES = {
 }
 
 # %% ../nbs/01b_vocabulary.ipynb #7fd6b97b
+#| code-fold: true
+#| code-summary: "WORDS: the table of all words"
 WORDS = {
     "pair": {
-        "same": "same must must-link mustlink ml yes y true together link positive match + +1 1",
-        "different": "different diff cannot cannot-link cannotlink can't cl no n false apart "
+        "same": "same must must-link mustlink ml yes y true together link "
+        "positive match + +1 1",
+        "different": "different diff cannot cannot-link cannotlink can't cl no n "
+        "false apart "
         "negative distinct - -1",
     },
     "triple": {
@@ -62,7 +75,12 @@ def _known_words(kind):
 _CODES = {kind: _known_words(kind) for kind in KINDS}
 
 # %% ../nbs/01b_vocabulary.ipynb #953c07cd
-VALUE_KIND = "value_kind='01' (1 same, 0 different) or value_kind='pm1' (+1 same, -1 different, 0 unsure)"
+#| code-fold: true
+#| code-summary: "one value: its code, or None when it is not understood"
+VALUE_KIND = (
+    "value_kind='01' (1 same, 0 different) or "
+    "value_kind='pm1' (+1 same, -1 different, 0 unsure)"
+)
 
 
 def close_words(
@@ -127,6 +145,23 @@ def _code_of(value, kind):
     return _CODES[kind].get(_spelling(value)) if isinstance(value, str) else None
 
 # %% ../nbs/01b_vocabulary.ipynb #15067cc9
+#| code-fold: true
+#| code-summary: "parse_answers: a column of answers, or which of them cannot be read"
+def is_one_of(value, words) -> bool:
+    """Is it one of these words? Nothing but text is.
+
+    Parameters
+    ----------
+    value
+    words
+
+    Returns
+    -------
+    bool
+    """
+    return isinstance(value, str) and value in words
+
+
 def parse_answers(
     values,  # one answer for each question: words, numbers or truth values
     kind: str = "pair",  # kind of question
@@ -150,9 +185,9 @@ def parse_answers(
     np.ndarray
         `(m,)` int16: place in `RESPONSES[kind]`, -1 unsure; a grade is its number
     """
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"kind={kind!r} is not known: use one of {', '.join(KINDS)}.")
-    if value_kind not in (None, "01", "pm1"):
+    if value_kind is not None and not is_one_of(value_kind, ("01", "pm1")):
         raise ValueError(f"value_kind={value_kind!r} is not known: use {VALUE_KIND}.")
     array = np.asarray(values) if hasattr(values, "dtype") else None
     if array is not None and array.ndim == 1 and array.dtype.kind in "iub":
@@ -199,7 +234,8 @@ def _zero(n_zero, n, negative, value_kind):
         return 0
     if n_zero and value_kind is None and not negative:
         raise ValueError(
-            f"{n_zero:,} of {n:,} answers {'is' if n_zero == 1 else 'are'} 0 and none is -1: "
+            f"{n_zero:,} of {n:,} answers {'is' if n_zero == 1 else 'are'} 0 and none "
+            "is -1: "
             f"0 may mean different or unsure. Say which: {VALUE_KIND}."
         )
     return UNSURE

@@ -4,7 +4,7 @@
 
 # %% ../nbs/09_widgets.ipynb #aac4e79f
 from __future__ import annotations
-import base64, html, inspect, io, json, math
+import base64, gzip, html, inspect, io, json, math
 from itertools import product
 from pathlib import Path
 import numpy as np
@@ -14,8 +14,8 @@ from IPython.display import display
 from PIL import Image
 
 # %% auto #0
-__all__ = ['as_figure', 'render', 'shrink', 'slider_values', 'value_text', 'draw_all', 'Frames', 'frames_html', 'Explorer',
-           'explore', 'same_state', 'Steps', 'Stepper', 'StepperView']
+__all__ = ['TOOLS', 'as_figure', 'render', 'shrink', 'slider_values', 'value_text', 'draw_all', 'Frames', 'frames_html',
+           'Explorer', 'explore', 'same_state', 'Steps', 'Stepper', 'StepperView', 'Live']
 
 # %% ../nbs/09_widgets.ipynb #936f816d
 def as_figure(
@@ -668,3 +668,161 @@ class StepperView:
 
     def _ipython_display_(self):
         display(self.widget)
+
+# %% ../nbs/09_widgets.ipynb #live0001
+#| code-fold: true
+#| code-summary: "Live: an explorable that runs compiled kernels in the page"
+_STATIC = Path(__file__).parent / "static" if "__file__" in globals() else None
+TOOLS = ("move", "add", "remove", "same", "different", "lie")
+
+
+def _static(name, binary=False):
+    "A file of the package's page parts."
+    folder = _STATIC
+    if folder is None:
+        import csc_nb
+
+        folder = Path(csc_nb.__file__).parent / "static"
+    path = folder / name
+    if not path.exists():
+        raise FileNotFoundError(
+            f"{name} is not in this installation; `python tools/wasm.py` makes the modules."
+        )
+    return path.read_bytes() if binary else path.read_text(encoding="utf-8")
+
+
+def _packed(data):
+    "Bytes as text that a page can hold: gzip, then base64."
+    return base64.b64encode(gzip.compress(data, mtime=0)).decode()
+
+
+_LOADER = """
+(async () => {
+  const code = "CODE";
+  window.cscLiveReady = window.cscLiveReady || (async () => {
+    const packed = Uint8Array.from(atob(code), c => c.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+    (0, eval)(await new Response(stream).text());
+  })();
+  await window.cscLiveReady;
+  document.querySelectorAll(".csc-live").forEach(window.cscLive.mount);
+})();
+"""
+
+
+class Live:
+    """A picture that computes in the page: a compiled kernel, a scene, sliders and points.
+
+    Parameters
+    ----------
+    kernel : str
+        module in `csc_nb/static/live`, made by `tools/wasm.py`
+    draw : str
+        scene of `live.js`: "rdp", "obey", "chain", "posterior" or "signed"
+    data : dict
+        `points (n, 2)` in the unit box, `links` as (a, b, ±1, luck), `truth`
+    sliders : dict, default=None
+        name → (label, least, most, step, start)
+    tools : default=TOOLS
+        what a click may do
+    csv : bool, default=False
+        let the reader choose a file of their own
+    alt : str, default=''
+        what the picture shows, for readers who cannot see it
+    height : int, default=360
+        of the picture, in pixels
+    still : default=None
+        figure shown where WebAssembly is missing
+    """
+
+    def __init__(
+        self,
+        kernel: str,  # module in `csc_nb/static/live`, made by `tools/wasm.py`
+        draw: str,  # scene of `live.js`: "rdp", "obey", "chain", "posterior" or "signed"
+        *,
+        data: dict,  # `points (n, 2)` in the unit box, `links` as (a, b, ±1, luck), `truth`
+        sliders: dict = None,  # name → (label, least, most, step, start)
+        tools=TOOLS,  # what a click may do
+        csv: bool = False,  # let the reader choose a file of their own
+        alt: str = "",  # what the picture shows, for readers who cannot see it
+        height: int = 360,  # of the picture, in pixels
+        still=None,  # figure shown where WebAssembly is missing
+    ):
+        self.kernel = kernel
+        self.draw = draw
+        self.data = {k: v.tolist() if hasattr(v, "tolist") else v for k, v in data.items()}
+        self.sliders = dict(sliders or {})
+        for name, spec in self.sliders.items():
+            if len(spec) != 5 or not spec[1] <= spec[4] <= spec[2]:
+                raise ValueError(
+                    f"slider {name!r}: give (label, least, most, step, start) with the start "
+                    f"between least and most, not {spec!r}."
+                )
+        unknown = [t for t in tools if t not in TOOLS]
+        if unknown:
+            raise ValueError(f"unknown tools {unknown}; there are {', '.join(TOOLS)}.")
+        self.tools = list(tools)
+        self.csv = csv
+        self.alt = alt
+        self.height = height
+        self.still = still
+
+    @property
+    def config(self):
+        "What the page part is told, as a dictionary."
+        names = ("name", "label", "min", "max", "step", "value")
+        about = json.loads(_static(f"live/{self.kernel}.json"))
+        return {
+            "draw": self.draw,
+            "data": self.data,
+            "sliders": [dict(zip(names, (k, *v))) for k, v in self.sliders.items()],
+            "tools": self.tools,
+            "csv": self.csv,
+            "alt": self.alt,
+            "height": self.height,
+            "entries": about["entries"],
+            "wasm": _packed(_static(f"live/{self.kernel}.wasm", True)),
+        }
+
+    @property
+    def nbytes(self):
+        return len(self._repr_html_())
+
+    def __repr__(self):
+        return f"Live: {self.draw} with {len(self.sliders)} sliders, {self.nbytes / 1e3:.0f} kB"
+
+    def _repr_html_(self):
+        config = json.dumps(self.config).replace("</", "<\\/")
+        still = f"<p>{html.escape(self.alt)}</p>"
+        if self.still is not None:
+            picture = base64.b64encode(shrink(render(lambda: self.still, {}))).decode()
+            still = (
+                f'<img alt="{html.escape(self.alt)}" src="data:image/png;base64,{picture}">'
+            )
+        return (
+            f"<style>{_static('live.css')}</style>"
+            f'<div class="csc-live"><div class="csc-live-still-picture">{still}</div>'
+            f'<script type="application/json">{config}</script></div>'
+            f"<script>{_LOADER.replace('CODE', _packed(_static('live.js', True)))}</script>"
+        )
+
+    def save(
+        self,
+        path,  # file to write
+        title: str = "Live",  # title of the page
+    ):
+        """Write a page of its own; it needs nothing else.
+
+        Parameters
+        ----------
+        path
+            file to write
+        title : str, default='Live'
+            title of the page
+        """
+        name = html.escape(title)
+        page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{name}</title>'
+        view = '<meta name="viewport" content="width=device-width">'
+        Path(path).write_text(
+            f"{page}{view}<body>{self._repr_html_()}</body></html>", encoding="utf-8"
+        )

@@ -1,7 +1,20 @@
 """Markers, data, and one Chromium for the browser tests."""
 
-import contextlib, os, shutil, signal, socket, subprocess, sys, tempfile, time, urllib.error, urllib.request
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+
 import pytest
+
+os.environ.setdefault("CSC_NB_QUIET", "1")  # no line about compiling in a test's output
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 CHROMIUM_ARGS = [

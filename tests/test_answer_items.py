@@ -527,3 +527,17 @@ def test_gaps_in_the_features_are_refused(iris):
     X[7, 2] = np.nan
     with pytest.raises(ValueError, match="1 rows of X are not finite: first is row 7"):
         fit_items(X, [[0, 1]], [0], [1], n_clusters=3)
+
+
+def test_grades_from_one_have_their_middle_between_one_and_four():
+    "Once the scale ran from 0, and the lowest grade said half of what the highest did."
+    a, b = np.array([(i, j) for i in range(6) for j in range(i)]).T
+    rows, m = np.c_[a, b], len(a)
+    kind, people = np.full(m, 3), np.zeros(m, int)
+    for low in (1, 0):
+        grade = np.arange(m) % (5 - low) + low
+        checked = ai._check_answers(6, rows, kind, grade, people, None, None)
+        q = ai.make_questions(*checked, 6)
+        R = ai.first_crowd(q).tables[3][0]
+        odds = np.log(R[1, low:5] / R[0, low:5])
+        assert np.allclose(odds, -odds[::-1]) and (np.diff(odds) > 0).all()

@@ -102,7 +102,7 @@ def entrances(side, frame, ids):
     yield "second place, index", lambda: Probe().fit(frame, side)
 
 
-@pytest.mark.parametrize("kind, form", product(IDS, FORMS))
+@pytest.mark.parametrize("kind, form", list(product(IDS, FORMS)))
 def test_every_container_at_every_entrance_with_every_kind_of_id(kind, form):
     ids = IDS[kind]
     frame = pd.DataFrame(X, index=ids, columns=["f0", "f1"])
@@ -390,3 +390,212 @@ def test_an_old_log_and_an_old_file_are_still_read(tmp_path):
         warnings.simplefilter("error")
         c = Constraints.from_log(tmp_path / "old.jsonl")
     assert c.n_constraints == 2
+
+
+# one store ------------------------------------------------------------------------------------
+
+
+def told(seed, m=40):
+    "A table of pairs with everything a table can hold, some of them said twice."
+    rng = np.random.default_rng(seed)
+    pairs = [rng.choice(8, 2, replace=False) for _ in range(m // 2)]
+    pairs = [pairs[i] for i in rng.integers(0, m // 2, m)]
+    return pd.DataFrame(
+        {
+            "a": [f"i{p[0]}" for p in pairs],
+            "b": [f"i{p[1]}" for p in pairs],
+            "answer": [["same", "different", "unsure"][k] for k in rng.integers(0, 3, m)],
+            "annotator": [f"e{k}" for k in rng.integers(0, 3, m)],
+            "group": "people",
+            "weight": rng.integers(1, 4, m).astype(float),
+            "seconds": np.arange(m) + 0.5,
+            "price": rng.integers(1, 4, m).astype(float),
+        }
+    )
+
+
+def facts(table):
+    "What each response says, told apart by its seconds."
+    return {
+        r.seconds: (
+            frozenset((r.a, r.b)),
+            r.answer,
+            r.annotator,
+            r.group,
+            r.weight,
+            r.price,
+        )
+        for r in table.to_frame().itertuples()
+    }
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_constraints_are_a_view_and_their_parts_keep_every_column(seed):
+    A = Answers.from_frame(told(seed))
+    all_facts = facts(A)
+    c = A.to_constraints()
+    assert np.shares_memory(c.answers.rows, A.rows), "no second store"
+    assert np.shares_memory(c.to_answers().response, A.response)
+    assert facts(c.to_answers()) == all_facts
+    assert c.n_constraints + c.n_merged == A.n_answers and c.n_merged > 0
+    # merged as before: weights of what one person said twice add
+    meant = {}
+    for pair, answer, who, _, weight, _ in all_facts.values():
+        key = pair, {"same": "must", "different": "cannot"}.get(answer, answer), who
+        meant[key] = meant.get(key, 0) + weight
+    got = {(frozenset(r[:2]), r[2], r[4]): r[3] for r in c.to_records()}
+    assert got == meant
+    # a part, and the rest: every response is in exactly one of them
+    half = np.random.default_rng(seed).random(c.n_constraints) < 0.5
+    parts = [facts(c.select(m).to_answers()) for m in (half, ~half)]
+    assert {**parts[0], **parts[1]} == all_facts and len(parts[0]) < len(all_facts)
+    back = c.select(half).merge(c.select(~half))
+    assert facts(back.to_answers()) == all_facts
+    turned = facts(c.flip(1.0).to_answers())
+    opposite = {"same": "different", "different": "same", "unsure": "unsure"}
+    assert {k: opposite[v[1]] for k, v in turned.items()} == {
+        k: v[1] for k, v in all_facts.items()
+    }
+    # in rows of a table that lacks two of the items
+    names = [f"i{k}" for k in (5, 3, 0, 1, 2, 7)]
+    located = as_constraints(c, sample_id=names, unknown="drop").to_answers()
+    there = {k: v for k, v in all_facts.items() if v[0] <= set(names)}
+    moved = {
+        k: (frozenset(names[i] for i in v[0]), *v[1:]) for k, v in facts(located).items()
+    }
+    assert moved == there
+
+
+def test_a_frame_of_pairs_keeps_seconds_price_and_group_behind_the_view():
+    df = told(3)
+    c = Constraints.from_frame(df.rename(columns={"answer": "value"}))
+    assert facts(c.to_answers()) == facts(Answers.from_frame(df))
+
+
+def test_triplets_are_a_view_too():
+    A = Answers(["x", "z"], ["y", "y"], ["ab", "none"], ["z", "w"], seconds=[1.0, 2.0])
+    t = A.to_triplets()
+    assert np.shares_memory(t.answers.rows, A.rows) and t.to_answers() == A
+    assert t.select([1]).to_answers().seconds.tolist() == [2.0]
+
+
+def test_views_have_none_of_the_three_traps():
+    c = Constraints([0, 1], [1, 2], [1, -1])
+    for side in (c, c.answers, c.closure(), Triplets([0], [1], [2], ["ab"])):
+        for name in ("__len__", "shape", "__array__"):
+            assert not hasattr(side, name), (type(side), name)
+
+
+def test_one_name_two_groups_is_refused_when_tables_are_joined():
+    one = Answers(["x"], ["y"], ["same"], annotator="ann", group={"ann": "people"})
+    two = Answers(["x"], ["z"], ["same"], annotator="ann", group={"ann": "models"})
+    with pytest.raises(ValueError, match="two groups"):
+        one.merge(two)
+    plain = Answers(["x"], ["z"], ["same"], annotator="ann")
+    for joined in (one.merge(plain), plain.merge(one)):
+        assert joined.groups == ("people",)
+
+
+# one reading of columns, one of undo ------------------------------------------------------------
+
+
+def test_the_same_columns_are_found_by_every_reader(tmp_path):
+    for a, b, said in (
+        ("i", "j", "label"),
+        ("id_a", "id_b", "response"),
+        ("A", "B", "grade"),
+    ):
+        df = pd.DataFrame({a: ["x"], b: ["y"], said: ["same"], "worker": ["ann"]})
+        df.to_csv(tmp_path / "t.csv", index=False)
+        for side in (Constraints.from_frame(df), Constraints.from_csv(tmp_path / "t.csv")):
+            assert side.to_records() == [("x", "y", "must", 1.0, "ann")]
+        assert Answers.from_frame(df).annotators == ("ann",)
+
+
+@pytest.mark.parametrize("read", [Constraints.from_frame, Answers.from_frame])
+def test_two_columns_of_answers_are_not_guessed(read):
+    df = pd.DataFrame({"a": ["x"], "b": ["y"], "answer": ["same"], "value": ["different"]})
+    with pytest.raises(ValueError, match="both 'answer' and 'value'"):
+        read(df)
+
+
+def test_head_left_right_is_a_comparison():
+    df = pd.DataFrame({"head": ["x"], "left": ["y"], "right": ["z"], "answer": ["right"]})
+    A = Answers.from_frame(df)
+    assert A.questions.iloc[0].tolist() == ["comparison", "x", "y", "z"]
+    assert A.answer.tolist() == ["right"]
+
+
+def test_a_log_says_the_same_to_every_reader(tmp_path):
+    "A correction that was cut off in its batch did not happen, whoever reads the log."
+    from csc_nb.formats import read_jsonl_answers as read_answers
+    from csc_nb.oracles import Journal
+
+    log = tmp_path / "log.jsonl"
+    with Journal(log, annotator="ann") as j:
+        for n, (items, answer) in enumerate([(["x", "y"], 1), (["y", "z"], -1)]):
+            j.append("answer", n=n, kind="pair", items=items, answer=answer)
+        again = dict(n=1, kind="pair", items=["y", "z"], answer=1)
+        j.extend([("undo", dict(n=1)), ("answer", again)])
+    whole = log.read_bytes()
+    said = {("x", "y"): 1, ("y", "z"): 1}
+    for cut, meant in ((len(whole), said), (len(whole) - 30, {**said, ("y", "z"): -1})):
+        log.write_bytes(whole[:cut])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            c, A = Constraints.from_log(log), read_answers(log)
+            with Journal(log) as j:
+                standing = {tuple(e["items"]): e["answer"] for e in j.standing}
+        assert standing == meant
+        names = c.ids[np.array([c.a, c.b])].T
+        assert dict(zip(map(tuple, names.tolist()), c.value.tolist())) == meant
+        assert A.answer.tolist() == [
+            {1: "same", -1: "different"}[v] for v in meant.values()
+        ]
+
+
+# more kinds of names ----------------------------------------------------------------------------
+
+MORE_IDS = {
+    "zoned dates": pd.date_range("2026-01-01", periods=N, tz="Europe/Paris"),
+    "milliseconds": pd.date_range("2026-01-01", periods=N, freq="ms"),
+    "nanoseconds": pd.date_range("2026-01-01", periods=N, freq="ns"),
+    "days": np.arange("2026-01-01", "2026-01-13", dtype="datetime64[D]").tolist(),
+    "periods": pd.period_range("2026-01", periods=N, freq="M"),
+    "durations": pd.timedelta_range("1h", periods=N),
+    "nullable": pd.Index(range(5, 5 + N), dtype="Int64"),
+    "pandas text": pd.Index([f"s{i}" for i in range(N)], dtype="string"),
+    "beyond int64": pd.Index([2**63 + i for i in range(N)], dtype="uint64"),
+    "beyond double": [2**60 + i for i in range(N)],
+    "whole floats": [float(i) for i in range(3, 3 + N)],
+    "category of numbers": pd.CategoricalIndex(range(20, 20 + N)),
+    "negative": list(range(-N, 0)),
+}
+
+
+def polars_frame(said):
+    "Through numpy where polars would read texts or Python's dates with less precision."
+    a, b, value = (list(v) for v in zip(*said))
+    if isinstance(a[0], pd.Timestamp) and a[0].tz is None:
+        a, b = (np.array([t.to_datetime64() for t in v]) for v in (a, b))
+    return pl.DataFrame({"a": a, "b": b, "value": value})
+
+
+@pytest.mark.parametrize("kind", MORE_IDS)
+@pytest.mark.parametrize("form", [*FORMS, "polars"])
+def test_names_of_pandas_and_polars(kind, form):
+    ids = MORE_IDS[kind]
+    if kind == "periods" and form == "polars":
+        pytest.skip("polars has no periods")
+    said = named(ids)
+    side = polars_frame(said) if form == "polars" else FORMS[form](said)
+    series = None if kind == "periods" else pl.Series(list(ids))
+    if kind == "nanoseconds":
+        series = pl.Series(ids.to_numpy())
+    for given in (ids, list(ids), series):
+        if given is not None:
+            links = Probe().fit(X, constraints=side, sample_id=given).links_
+            assert links == MEANT, (kind, form, type(given))
+    if kind != "negative":
+        frame = pd.DataFrame(X, index=ids)
+        assert Probe().fit(frame, side).links_ == MEANT

@@ -699,3 +699,38 @@ def test_features_of_items_are_handed_over():
     assert m.answer_proba_.shape == (60,) and (m.answer_proba_ > 0.5).all()
     with pytest.warns(UserWarning, match="answers name items that are not in X"):
         AnswerClustering(2, random_state=0).fit(X[:30], answers=A, sample_id=ids[:30])
+
+
+def test_a_row_number_outside_x_is_an_error_and_a_missing_name_a_warning():
+    X = np.random.default_rng(0).normal(size=(5, 2))
+    for how in (dict(), dict(ids=False)):
+        A = Answers([0, 1, 2], [1, 2, 5], ["same", "different", "same"], **how)
+        with pytest.raises(ValueError, match=r"1 answer names rows outside X.*2: \(2, 5\)"):
+            AnswerClustering(2, random_state=0).fit(X, answers=A)
+    named = Answers(list("ab"), list("bz"), ["same", "different"])
+    with pytest.warns(UserWarning, match="1 of 2 answers name items that are not in X"):
+        AnswerClustering(2, random_state=0).fit(X, answers=named, sample_id=list("abcde"))
+
+
+def test_constraints_by_id_are_found_by_sample_id():
+    "Ids in any form of constraints mean the rows that `sample_id` names."
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(0, 1, (12, 2)), rng.normal(6, 1, (12, 2))]
+    ids = np.array([f"p{i}" for i in range(24)])
+    order = rng.permutation(24)
+    told = [("p0", "p3", "same"), ("p1", "p14", "different"), ("p12", "p15", "same")]
+    given = Constraints(*zip(*told), ids=True)
+    plain = AnswerClustering(2, random_state=0).fit(X, constraints=[(0, 3, "same")])
+    for form in (given, told):
+        model = AnswerClustering(2, random_state=0)
+        model.fit(X[order], constraints=form, sample_id=ids[order])
+        rows = [[ids[order][r] for r in pair] for pair in located(model)]
+        assert rows == [list(t[:2]) for t in told]
+    assert plain.answers_.n_answers == 1
+
+
+def located(model):
+    "Rows of the pairs that a fitted model used."
+    return (
+        model.answers_.locate(24, model.row_id_, None, unknown="drop")[0].T[:, :2].tolist()
+    )

@@ -6,6 +6,7 @@ import pytest
 
 from csc_nb import answers as ans
 from csc_nb.answer_table import Answers
+from csc_nb.answers import CREWS, CrewNoise
 
 real = pytest.mark.skipif(not ans.have_answers(), reason="the real answers are not here")
 
@@ -221,3 +222,59 @@ def test_crews_resemble_the_sets_they_imitate():
         assert abs(seen["missed"] - made["missed"]) < 0.06
         assert abs(seen["agreement"] - made["agreement"]) < 0.02
         assert 0.4 < made["all_wrong"] / seen["all_wrong"] < 2.5
+
+
+# a crew in the place of a coin
+
+
+def test_a_crew_shares_its_mistakes_and_coins_do_not():
+    from csc_nb.oracles import NoisyOracle, Pair
+
+    y = np.repeat(np.arange(4), 25)
+    rng = np.random.default_rng(0)
+    asked = [Pair(*rng.choice(100, 2, replace=False).tolist()) for _ in range(3000)]
+    right = np.array([1 if y[q.a] == y[q.b] else -1 for q in asked])
+
+    def twice(noise):
+        oracle = NoisyOracle(y, noise=noise, random_state=1)
+        once, again = (np.array([oracle(q) for q in asked]) != right for _ in range(2))
+        return (once & again).mean(), once.mean() * again.mean()
+
+    both, luck = twice(CrewNoise(y, CREWS["people"]._replace(misled=0.1)))
+    assert both > 2 * luck
+    both, luck = twice(0.1)
+    assert both < 1.5 * luck
+
+
+def test_a_crew_without_faults_tells_the_truth_and_a_liar_the_opposite():
+    from csc_nb.oracles import NoisyOracle, Pair
+
+    y = np.array([0, 0, 1, 1])
+    perfect = dict(misled=0.0, missed=0.0, imagined=0.0, unclear=0.0)
+    perfect |= dict(miss=1e-12, ghost=1e-12, spread=0.0)
+    crew = CREWS["people"]._replace(**perfect)
+    for liars, sign in ((0.0, 1), (1.0, -1)):
+        oracle = NoisyOracle(y, noise=CrewNoise(y, crew._replace(liars=liars)))
+        said = [oracle(Pair(a, b)) for a, b in ((0, 1), (1, 2), (2, 3))]
+        assert said == [sign, -sign, sign]
+
+
+def test_looks_follow_the_features_and_answers_follow_the_seed():
+    from csc_nb.oracles import NoisyOracle, Pair, Triple
+
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 30)
+    X = rng.normal(size=(60, 2)) + 3 * y[:, None]
+    noise = CrewNoise(y, "model", X, random_state=3)
+    far = np.argmax(((X - X[0]) ** 2).sum(1))
+    near = np.argsort(((X - X[0]) ** 2).sum(1))[1]
+    assert noise.looks(0, near) > noise.looks(0, int(far))
+    assert noise.looks(0, 5) == noise.looks(5, 0) and noise.opinion(0, 5) == noise.opinion(
+        5, 0
+    )
+    say = [NoisyOracle(y, noise=CrewNoise(y, "model", X, random_state=3), random_state=1)
+           for _ in range(2)]  # fmt: skip
+    asked = [Pair(*rng.choice(60, 2, replace=False).tolist()) for _ in range(50)]
+    assert [say[0](q) for q in asked] == [say[1](q) for q in asked]
+    with pytest.raises(ValueError, match="A crew answers pairs"):
+        say[0](Triple(0, 1, 2))

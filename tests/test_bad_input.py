@@ -128,7 +128,7 @@ CONTAINERS = [
     (
         "negative n_samples",
         lambda: C([0], [1], [1], n_samples=-3),
-        ["n_samples must be a whole number of at least 0, got -3"],
+        ["n_samples must be a whole number of at least 0, the rows of the table, got -3"],
     ),
     (
         "fractional n_samples",
@@ -650,7 +650,7 @@ FILES = [
         "undo too much",
         '{"event": "undo", "n": 2}\n',
         Constraints.from_log,
-        ["line 1 of f undoes 2 answers, but 0 stand"],
+        ["line 1 of f: undo of 2 answers, but 0 stand"],
     ),
 ]
 

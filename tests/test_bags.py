@@ -402,7 +402,9 @@ def test_bad_bags():
 def test_warnings_few_labelled_bags_and_too_few_clusters():
     few = hide_labels(B, np.arange(60) >= 10)
     with pytest.warns(UserWarning, match="10 labelled bags for"):
-        fit(few)
+        fit(few, alpha=0.7)
+    with pytest.warns(UserWarning, match="5 labelled bags are too few"):
+        assert fit(hide_labels(B, np.arange(60) >= 5)).alpha_ == 0.3
     with pytest.warns(UserWarning, match="n_clusters=2 but the bags carry 4 labels"):
         BagSpectralClustering(2, random_state=0).fit(T.data, bags=B)
     with pytest.warns(UserWarning, match="times as loud as the affinity"):
@@ -596,3 +598,14 @@ def test_fewer_different_rows_than_clusters():
 def test_parameters_are_refused_by_name(kw):
     with pytest.raises(ValueError, match=f"'{next(iter(kw))}' parameter"):
         fit(B, **kw)
+
+
+def test_the_default_strength_does_no_worse_on_hidden_bags_than_none():
+    "Bags with labels at random: a strength that the hidden bags do not speak for stays 0."
+    rng = np.random.default_rng(0)
+    t = toy_bags(60, 4, spread=0.6, classes=(2, 2), random_state=0)
+    sets = [{int(v)} for v in rng.integers(4, size=60)]
+    for labels in (t.bag_labels, sets):
+        m = BagSpectralClustering(4, random_state=0).fit(t.data, bags=Bags(t.bag, labels))
+        mean = m.cv_scores_.mean(1)
+        assert mean[[0.0, 0.3, 1.0, 3.0, 10.0].index(m.alpha_)] >= mean[0]

@@ -1,6 +1,9 @@
 """Dropping a notebook into nbs/ is all that a new chapter needs."""
 
-import os, shutil, subprocess, sys
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
@@ -17,9 +20,11 @@ def notebook():
             md("# A trial chapter\n> Says hello to the reader."),
             code("#| default_exp trial"),
             code(
-                "#| exports\ndef hello_trial(name):\n    'Greet.'\n    return f'hello {name}'"
+                "#| exports\ndef hello_trial(name):\n    'Greet.'\n"
+                "    return f'hello {name}'"
             ),
             code("assert hello_trial('x') == 'hello x'"),
+            code("#| exports\nclass NCOBRAS:\n    'Has the name of a public class.'"),
         ]
     )
 
@@ -36,39 +41,31 @@ def test_a_dropped_notebook_appears_everywhere(tmp_path):
         shutil.copy(ROOT / f, tmp_path)
     nbformat.write(notebook(), tmp_path / "nbs" / "19_trial.ipynb")
     env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    run = lambda *c: (
-        subprocess.run(
-            [sys.executable, *c],
+
+    def run(*command):
+        done = subprocess.run(
+            [sys.executable, *command],
             cwd=tmp_path,
             env=env,
             check=True,
             capture_output=True,
             text=True,
-        ).stdout
-    )
-    subprocess.run(
-        [Path(sys.executable).parent / "nbdev_export"],
-        cwd=tmp_path,
-        env=env,
-        check=True,
-        capture_output=True,
-    )
-    assert (
-        run("-c", "from csc_nb.trial import hello_trial; print(hello_trial('you'))").strip()
-        == "hello you"
-    )
+        )
+        return done.stdout
+
+    names = "import csc_nb; print(*csc_nb.__all__, csc_nb.NCOBRAS.__module__)"
+    before = run("-c", names)
+    run("tools/export.py", ".")
+    greet = "from csc_nb.trial import hello_trial; print(hello_trial('you'))"
+    assert run("-c", greet).strip() == "hello you"
+    assert run("-c", names) == before  # a name that is used again is not lost
+    assert before.split()[-1] == "csc_nb.ncobras"
     run("tools/readme.py")
-    row = next(
-        l
-        for l in (tmp_path / "README.md").read_text().splitlines()
-        if "A trial chapter" in l
-    )
+    table = (tmp_path / "README.md").read_text().splitlines()
+    row = next(line for line in table if "A trial chapter" in line)
     assert "Says hello" in row and "csc_nb.trial" in row
-    assert "19_trial" in run(
-        "-c",
-        "import sys; sys.path.insert(0, 'tools'); from book import chapters; print([c.doc for c in chapters()])",
-    )
-    assert "19_trial" in run(
-        "-c",
-        "import sys; sys.path.insert(0, 'tools'); from execute import notebooks; print([p.stem for p in notebooks()])",
-    )
+    tools = "import sys; sys.path.insert(0, 'tools'); "
+    listed = "from book import chapters; print([c.doc for c in chapters()])"
+    assert "19_trial" in run("-c", tools + listed)
+    executed = "from execute import notebooks; print([p.stem for p in notebooks()])"
+    assert "19_trial" in run("-c", tools + executed)

@@ -1,6 +1,7 @@
-"""A scripted person at the labelling screen in a real browser: `csc-nb ask` (Voilà) and JupyterLab."""
+"""A scripted person at the screen in a real browser: `csc-nb ask` (Voilà) and JupyterLab."""
 
-import contextlib, os, re, signal, socket, subprocess, sys, time, urllib.error, urllib.request
+import contextlib, os, re, signal, socket, subprocess, sys, time
+import urllib.error, urllib.request
 from pathlib import Path
 
 import nbformat
@@ -10,6 +11,7 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_moons
 
+from csc_nb.constraints import Constraints
 from csc_nb.labelling import AskPairs
 from csc_nb.metrics import ari
 from csc_nb.ncobras import NCOBRAS
@@ -46,7 +48,7 @@ def write_table(folder):
 
 
 class Person:
-    "Answers what is on the screen, wrong one time in ten, with every bad habit of a hurried hand."
+    "Answers what is on the screen, wrong one time in ten, with the habits of a hurried hand."
 
     def __init__(self, page):
         self.page, self.truth, self.given = (
@@ -67,9 +69,10 @@ class Person:
 
     def moved(self, old):
         self.page.wait_for_function(
-            "o => { const e = document.querySelector('[data-turn]'); return e && e.dataset.turn != o }",
+            "o => { const e = document.querySelector('[data-turn]'); "
+            "return e && e.dataset.turn != o }",
             arg=old,
-            timeout=20_000,
+            timeout=240_000,
         )
 
     def act(self, habit, value):
@@ -89,7 +92,8 @@ class Person:
             page.keyboard.up(KEYS[value])
         elif habit == "hasty keys":
             page.evaluate(
-                "keys => keys.forEach(k => document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: k, bubbles: true, cancelable: true})))",
+                "keys => keys.forEach(k => document.activeElement.dispatchEvent("
+                "new KeyboardEvent('keydown', {key: k, bubbles: true, cancelable: true})))",
                 [KEYS[value], "d", "s"],
             )  # at once, before the screen can change
         else:
@@ -125,7 +129,10 @@ class Person:
 
 
 def judge(log, given, clusters, columns=("pressure", "flow")):
-    "The log holds exactly what was given; the clusters are those of a simulated run with the same answers, and better than k-means."
+    """The log holds exactly what was given.
+
+    The clusters are those of a simulated run with the same answers, and better than k-means.
+    """
     said = standing_answers(read_journal(log)[0])
     assert [(sorted(e["items"]), e["answer"]) for e in said] == given and len(given) == 40
     table = pd.read_csv(clusters)
@@ -155,7 +162,7 @@ def command(*args, cwd, ready):
         args, cwd=cwd, stdout=out, stderr=subprocess.STDOUT, env=ENV, start_new_session=True
     )
     try:
-        end = time.time() + 120
+        end = time.time() + 300
         while not (m := re.search(ready, (cwd / "out.txt").read_text())):
             assert p.poll() is None and time.time() < end, (cwd / "out.txt").read_text()[
                 -3000:
@@ -171,6 +178,14 @@ def command(*args, cwd, ready):
                 os.killpg(p.pid, signal.SIGKILL)
                 p.wait()
         out.close()
+
+
+def begin(page, **fields):
+    "The first screen: everything may stay as it is."
+    page.wait_for_selector(".csc-do-begin", timeout=180_000)
+    page.wait_for_timeout(250)
+    page.locator(".csc-do-begin").click()
+    page.wait_for_selector(".csc-do-same", timeout=180_000)
 
 
 def shot(page, name):
@@ -210,28 +225,31 @@ def test_a_person_at_csc_nb_ask(page, tmp_path):
         ):  # without the token there is only a login form
             with urllib.request.urlopen(base + wrong) as r:
                 assert "/login" in r.url and b"csc" not in r.read(), wrong
-        page.goto(url, timeout=90_000)
-        page.wait_for_selector(".csc-ask[data-keys=on]", timeout=60_000)
+        page.goto(url, timeout=240_000)
+        page.wait_for_selector(".csc-ask[data-keys=on]", timeout=180_000)
+        begin(page)
+        forged = page.context.request.post(base + f"voila/api/shutdown/{'0' * 8}")
+        assert forged.status == 403  # a request without the token against forgery
         who = Person(page)
         who.run(0, 22, undo_at=(4, 13))
         shot(page, "voila")
-        page.reload(timeout=90_000)  # a new kernel; the old one may still have the log
-        page.wait_for_selector(".csc-ask[data-keys=on]", timeout=60_000)
+        page.reload(timeout=240_000)  # a new kernel; the old one may still have the log
+        page.wait_for_selector(".csc-ask[data-keys=on]", timeout=180_000)
         if page.locator(".csc-do-take-over").count():
             page.locator(".csc-do-take-over").click()
-        page.wait_for_selector(".csc-do-same", timeout=60_000)
+        page.wait_for_selector(".csc-do-same", timeout=180_000)
         assert "22 of 40 answers" in page.locator(".csc-ask").inner_text()
         who.run(22, 40, undo_at=(30,))
         assert "nothing leaves this machine" in page.locator(".csc-ask").inner_text()
         two = (
             page.context.new_page()
         )  # a second tab is refused, in words, and breaks nothing
-        two.goto(url, timeout=90_000)
-        two.get_by_text("This log is open elsewhere").wait_for(timeout=60_000)
+        two.goto(url, timeout=240_000)
+        two.get_by_text("This log is open elsewhere").wait_for(timeout=180_000)
         assert "A has it open since" in two.locator(".csc-ask").inner_text()
         two.close()
         os.kill(p.pid, signal.SIGINT)
-        p.wait(60)  # Ctrl-C ends it and writes the clusters
+        p.wait(240)  # Ctrl-C ends it and writes the clusters
     text = (tmp_path / "out.txt").read_text()
     assert p.returncode == 0 and "40 answers" in text and "clusters written to" in text, (
         text
@@ -241,16 +259,55 @@ def test_a_person_at_csc_nb_ask(page, tmp_path):
     foreign = [
         u for u in page.asked if u.startswith(("http", "ws")) and not u.startswith(base)
     ]
-    assert all("font" in u for u in foreign), (
-        foreign
-    )  # named by Voilà's template; the page's own policy blocks them
+    # fonts are named by Voilà's template; the page's own policy blocks them
+    assert all("font" in u for u in foreign), foreign
+
+
+ASK = [sys.executable, "-m", "csc_nb", "ask", "moons.csv", "--no-browser"]
+LINK = r"http://127\.0\.0\.1:\d+/\?token=\S+"
+
+
+def left_behind(url, folder):
+    "Does anything still answer, or lie about?"
+    try:
+        urllib.request.urlopen(url, timeout=2)
+        answers = True
+    except urllib.error.HTTPError:
+        answers = True
+    except OSError:
+        answers = False
+    return answers or folder.exists()
+
+
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM", "SIGKILL"])
+def test_a_closed_terminal_leaves_no_server_no_token_and_no_folder(tmp_path, name):
+    pytest.importorskip("voila")
+    pytest.importorskip("anywidget")
+    write_table(tmp_path)
+    (tmp_path / "tmp").mkdir()
+    ENV["TMPDIR"] = str(tmp_path / "tmp")
+    try:
+        with command(*ASK, cwd=tmp_path, ready=LINK) as (url, p):
+            (folder,) = (tmp_path / "tmp").glob("csc-nb-ask-*")
+            assert left_behind(url, folder) and folder.stat().st_mode & 0o777 == 0o700
+            os.kill(p.pid, getattr(signal, name))
+            p.wait(240)
+            end = time.time() + 30
+            while left_behind(url, folder) and time.time() < end:
+                time.sleep(0.5)
+            assert not left_behind(url, folder)
+            assert not list((tmp_path / "tmp").glob("voila_*"))
+    finally:
+        del ENV["TMPDIR"]
 
 
 CELLS = """
 import pandas as pd
 from csc_nb.labelling import AskPairs
 from csc_nb.ncobras import NCOBRAS
-session = AskPairs(pd.read_csv("moons.csv"), id="id", show=["pressure", "flow", "remark"], features=["pressure", "flow"], learner=NCOBRAS(random_state=0), log="lab.jsonl", annotator="A", goal=40)
+more = dict(learner=NCOBRAS(random_state=0), log="lab.jsonl", annotator="A", goal=40)
+more |= dict(show=["pressure", "flow", "remark"], features=["pressure", "flow"])
+session = AskPairs(pd.read_csv("moons.csv"), id="id", **more)
 session
 """.strip()
 
@@ -258,12 +315,12 @@ session
 def run_cell(page):
     "Click into the first cell and press Shift+Enter, as a newcomer does."
     page.get_by_text("| Idle").wait_for(
-        timeout=90_000
+        timeout=240_000
     )  # before that, JupyterLab drops the key
-    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click(timeout=60_000)
+    page.locator(".jp-Notebook .jp-CodeCell .cm-content").first.click(timeout=180_000)
     page.keyboard.press("Shift+Enter")
     try:
-        page.wait_for_selector(".csc-ask[data-keys=on]", timeout=90_000)
+        page.wait_for_selector(".csc-ask[data-keys=on]", timeout=240_000)
     finally:
         shot(page, "cell")
 
@@ -300,12 +357,12 @@ def test_a_person_in_jupyterlab(page, tmp_path):
         "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     ]
     with command(*args, cwd=tmp_path, ready=r"http://127\.0\.0\.1:\d+/lab\S*"):
-        page.goto(f"http://127.0.0.1:{port}/lab/tree/x.ipynb?token=t", timeout=90_000)
+        page.goto(f"http://127.0.0.1:{port}/lab/tree/x.ipynb?token=t", timeout=240_000)
         run_cell(page)
         who = Person(page)
         who.run(0, 20, undo_at=(5,))
         shot(page, "lab")
-        page.reload(timeout=90_000)
+        page.reload(timeout=240_000)
         run_cell(page)  # running the cell again resumes
         assert "20 of 40 answers" in page.locator(".csc-ask").inner_text()
         who.run(20, 40, undo_at=(33,))
@@ -324,3 +381,130 @@ def test_a_person_in_jupyterlab(page, tmp_path):
             assert time.time() < end
             page.wait_for_timeout(200)
         judge(tmp_path / "lab.jsonl", who.given, tmp_path / "lab.csv")
+
+
+def test_two_people_at_once_and_the_organiser(page, tmp_path):
+    "Really at once: two contexts, two kernels, two logs; the organiser sees both."
+    pytest.importorskip("voila")
+    pytest.importorskip("anywidget")
+    write_table(tmp_path)
+    more = ["--people", "Ann,Ben", "--shared", "6", "--show", "pressure,flow"]
+    last = r"Ben +http://127\.0\.0\.1:\d+/\?token=\S+"
+    with command(*ASK, *more, cwd=tmp_path, ready=last) as (_, p):
+        text = (tmp_path / "out.txt").read_text()
+        links = dict(re.findall(r"(\w+) +(http://127\S+)", text))
+        assert list(links) == ["organiser", "Ann", "Ben"]
+        base, secret = links["Ann"].split("&who=")
+        pages = {}
+        for who in ("Ann", "Ben"):
+            pages[who] = page.context.browser.new_context().new_page()
+            pages[who].goto(links[who], timeout=240_000)
+        page.goto(links["organiser"], timeout=240_000)
+        pages["Ann"].get_by_text("The organiser has not begun yet").wait_for(
+            timeout=180_000
+        )
+        page.wait_for_selector(".csc-do-begin", timeout=180_000)
+        page.wait_for_timeout(250)
+        page.locator(".csc-do-begin").click()
+        page.get_by_text("Nobody has answered yet").wait_for(timeout=180_000)
+        people = {}
+        for who in ("Ann", "Ben"):
+            tab = pages[who]
+            tab.locator(".csc-do-again").click(timeout=180_000)
+            tab.wait_for_selector(".csc-do-same", timeout=180_000)
+            people[who] = Person(tab)
+        people["Ben"].truth = NoisyOracle(y, 0.4, persistent=True, random_state=5)
+        for k in range(10):  # in turns, both pages open all the time
+            people["Ann"].answer(2 * k)
+            people["Ben"].answer(2 * k + 1)
+        page.locator(".csc-do-refresh").click()
+        cell = page.locator(".csc-tables section").nth(0).locator("tbody tr")
+        page.wait_for_function(
+            "() => document.querySelectorAll('.csc-tables section').length >= 3"
+        )
+        assert [r.inner_text().split()[:3] for r in cell.all()] == [
+            ["Ann", "people", "10"],
+            ["Ben", "people", "10"],
+        ]
+        two = page.locator(".csc-tables section").nth(1).inner_text()
+        assert "Ann – Ben" in two and re.search(r"\d+% \[\d+%, \d+%\]", two)
+        other = page.context.browser.new_context().new_page()
+        other.goto(f"{base}&who={secret[:-4]}aaaa", timeout=240_000)
+        other.get_by_text("This link is not complete").wait_for(timeout=180_000)
+        os.kill(p.pid, signal.SIGINT)
+        p.wait(90)
+    for who in ("Ann", "Ben"):
+        said = standing_answers(read_journal(tmp_path / f"moons.{who}.jsonl")[0])
+        got = [(sorted(e["items"]), e["answer"]) for e in said]
+        assert got == people[who].given and len(got) == 10
+        assert {e["annotator"] for e in said} == {who}
+        assert (tmp_path / f"moons.{who}.clusters.csv").exists()
+    shared = [{tuple(i) for i, _ in people[w].given[:6]} for w in ("Ann", "Ben")]
+    assert shared[0] == shared[1] and people["Ann"].given != people["Ben"].given
+
+
+def change(page, k, word):
+    "Look back, change answer `k`."
+    page.wait_for_timeout(230)
+    row = page.locator(".csc-old li", has_text=re.compile(rf"^{k + 1}\. "))
+    row.get_by_role("button", name=word, exact=True).click()
+    page.get_by_text(f"Answer {k + 1} is now “{word}”").wait_for(timeout=30_000)
+
+
+def test_thirty_answers_on_a_phone_two_lies_each_corrected_at_any_position(page, tmp_path):
+    "Close the tab, reopen, go on; whatever is corrected, 30 answers remain everywhere."
+    pytest.importorskip("voila")
+    pytest.importorskip("anywidget")
+    write_table(tmp_path)
+    more = ["--show", "pressure,flow", "--id", "id", "--no-first-screen"]
+    with command(*ASK, *more, cwd=tmp_path, ready=LINK) as (url, p):
+        phone = page.context.browser.new_context(
+            viewport=dict(width=390, height=800), has_touch=True, is_mobile=True
+        )
+        tab = phone.new_page()
+        tab.goto(url, timeout=240_000)
+        tab.wait_for_selector(".csc-do-same", timeout=180_000)
+        who = Person(tab)
+        who.truth = NoisyOracle(y)
+        lies = (4, 21)
+        for k in range(30):
+            if k == 15:  # the tab is closed and opened again
+                tab.close(run_before_unload=True)
+                tab = phone.new_page()
+                tab.goto(url, timeout=240_000)
+                tab.wait_for_selector(".csc-do-same, .csc-do-take-over", timeout=180_000)
+                if tab.locator(".csc-do-take-over").count():
+                    tab.locator(".csc-do-take-over").click()
+                tab.wait_for_selector(".csc-do-same", timeout=180_000)
+                assert "15 answers" in tab.locator(".csc-ask").inner_text()
+                who.page = tab
+            tab.wait_for_timeout(700)  # two taps in half a second are a double tap: one answer
+            old, ids = who.turn(), who.shown()
+            value = who.truth(Pair(*map(IDS.index, ids))) * (-1 if k in lies else 1)
+            tab.locator(f".csc-do-{WORDS[value]}").tap()
+            who.moved(old)
+            who.given.append([sorted(ids), WORDS[value]])
+        wide = "document.documentElement.scrollWidth - window.innerWidth"
+        assert tab.evaluate(wide) <= 1
+        tab.locator(".csc-panel summary").click()
+        flip = {"same": "different", "different": "same"}
+        for k in (*lies, *range(0, 30, 3)):
+            twice = 1 if k in lies and who.given[k][1] != truth_of(who.given[k][0]) else 2
+            for _ in range(twice):  # a lie is corrected; what is right becomes one first
+                who.given[k][1] = flip[who.given[k][1]]
+                change(tab, k, who.given[k][1])
+                assert "30 answers" in tab.locator(".csc-ask > .csc-head").inner_text()
+        assert tab.locator(".csc-old li").count() == 30
+        os.kill(p.pid, signal.SIGINT)
+        p.wait(90)
+    said = standing_answers(read_journal(tmp_path / "moons.jsonl")[0])
+    assert [[sorted(e["items"]), e["answer"]] for e in said] == who.given
+    assert all(w == truth_of(ids) for ids, w in who.given)
+    table = pd.read_csv(tmp_path / "moons.clusters.csv")
+    assert table.answers.sum() == 60 and not table.broken.any()
+    assert Constraints.from_log(tmp_path / "moons.jsonl").weight.sum() == 30
+
+
+def truth_of(ids):
+    i, j = map(IDS.index, ids)
+    return "same" if y[i] == y[j] else "different"

@@ -1,6 +1,9 @@
 """The command line, as a user with messy files meets it."""
 
-import os, subprocess, sys
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from csc_nb.cli import main
@@ -19,41 +22,42 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_cluster_writes_labels_and_a_summary(here, capsys):
-    assert (
-        main(
-            [
-                "cluster",
-                "rows.csv",
-                "--pairs",
-                "pairs.csv",
-                "--n-clusters",
-                "2",
-                "--out",
-                "out.csv",
-            ]
-        )
-        == 0
-    )
-    lines = (here / "out.csv").read_text().splitlines()
-    assert len(lines) == 21 and lines[1].startswith("r0,")
-    label = dict(l.split(",") for l in lines[1:])
-    assert label["r0"] == label["r2"] != label["r1"]
+def said(path):
+    import csv
+
+    with open(path, newline="", encoding="utf-8") as f:
+        return list(csv.DictReader(f))
+
+
+def test_cluster_writes_labels_answers_a_page_and_a_run(here, capsys):
+    args = ["cluster", "rows.csv", "--pairs", "pairs.csv", "--n-clusters", "2"]
+    assert main([*args, "--out", "out.csv"]) == 0
+    rows = said("out.csv")
+    label = {r["id"]: r["cluster"] for r in rows}
+    assert len(rows) == 20 and label["r0"] == label["r2"] != label["r1"]
+    assert all(0.5 <= float(r["probability"]) <= 1 for r in rows)
+    assert all(abs(float(r["p0"]) + float(r["p1"]) - 1) < 1e-3 for r in rows)
     out = capsys.readouterr().out
-    assert (
-        "must-links: 1 kept, 0 broken" in out
-        and "cannot-links: 1 kept, 0 broken" in out
-        and "suspected wrong answers: 0" in out
-    )
+    assert "must-links: 1 kept, 0 broken" in out and "cannot-links: 1 kept, 0 broken" in out
+    assert "suspected wrong answers: 0" in out and "AnswerClustering: Best of" in out
+    judged = said("out.answers.csv")
+    assert [r["kept"] for r in judged] == ["kept", "kept"]
+    assert all(0 <= float(r["wrong"]) < 0.5 for r in judged)
+    assert "<h2>Map</h2>" in (here / "out.html").read_text()
+    names = sorted(p.name for p in here.iterdir())
+    files = ["out.answers.csv", "out.csv", "out.html", "out.json", "pairs.csv", "rows.csv"]
+    assert names == files
+    assert main([*args, "--out", "out.csv", "--quiet"]) == 0  # our own files are replaced
 
 
 def test_row_numbers_work_without_ids(here):
     (here / "plain.csv").write_text(
         "".join(f"{5 * (i % 2)},{i * 0.01}\n" for i in range(20))
     )
-    (here / "p.csv").write_text("a,b,answer\n0,2,must\n0,1,cannot\n")
+    (here / "p.csv").write_text("0,2,must\n0,1,cannot\n")
     assert main(["cluster", "plain.csv", "--pairs", "p.csv", "--n-clusters", "2"]) == 0
-    assert (here / "labels.csv").exists()
+    label = [r["cluster"] for r in said("labels.csv")]
+    assert label[0] == label[2] != label[1]
 
 
 MESS = [
@@ -64,24 +68,47 @@ MESS = [
         dict(rows="id,x,y\na,1,2\nb,3\n"),
         "do not have 3 fields: first is line 3",
     ),
-    (
-        "words in a column",
-        dict(rows="who,x\nann,1\nbob,2\n"),
-        "columns of rows.csv are not numbers: who",
-    ),
-    ("a gap", dict(rows="id,x,y\na,1,2\nb,,3\nc,1,1\n"), "missing or infinite cells: x"),
+    ("only names", dict(rows="who,x\nann,Berg\nbob,Tal\ncid,See\n"), "--as"),
     ("an id twice", dict(rows="id,x\na,1\na,2\n"), "occur twice: first is 'a'"),
+    ("a gap in the ids", dict(rows="id,x\na,1\n,2\n"), "without an id"),
     ("unknown id column", dict(args=["--id", "who"]), "No column 'who'"),
+    ("unknown column", dict(args=["--columns", "x,z"]), "No column 'z'"),
+    ("unknown kind", dict(args=["--as", "colour:x"]), "say number, date"),
+    ("no kind", dict(args=["--as", "x"]), "write KIND:COLUMN"),
+    (
+        "not a number",
+        dict(rows="id,x,y\na,1,u\nb,2,v\nc,4,w\n", args=["--as", "number:y"]),
+        "'u' in line 2",
+    ),
     ("unknown method", dict(args=["--method", "magic"]), "No method 'magic'"),
     ("unknown parameter", dict(args=["--set", "magic=1"]), "knows"),
-    ("unknown id in pairs", dict(pairs="a,b,answer\nr0,r99,same\n"), "r99"),
+    ("a value of the wrong kind", dict(args=["--set", "level=high"]), "level"),
+    (
+        "unknown id in pairs",
+        dict(pairs="a,b,answer\nr0,r99,same\n"),
+        "line 2 of pairs.csv: no row is called 'r99'",
+    ),
     ("unknown word", dict(pairs="a,b,answer\nr0,r1,perhaps\n"), "perhaps"),
-    ("cannot-link with itself", dict(pairs="a,b,answer\nr0,r0,different\n"), "r0"),
-    ("no answer column", dict(pairs="a,b\nr0,r1\n"), "pairs.csv"),
+    ("with itself", dict(pairs="a,b,answer\nr0,r0,different\n"), "'r0' and itself"),
+    (
+        "no answer column",
+        dict(pairs="a,b\nr0,r1\n"),
+        "pairs.csv: the first line is neither",
+    ),
+    ("zeros and ones", dict(pairs="a,b,answer\nr0,r1,0\nr0,r2,1\n"), "--value-kind"),
+    ("a short line", dict(pairs="a,b,answer\nr0,r1\n"), "pairs.csv"),
+    ("a log that is none", dict(pairs='{"a": 1}\n'), "pairs.csv"),
+    ("no such score", dict(args=["--scores", "z"]), "No column 'z'"),
+    ("a bag without labels", dict(args=["--bags", "x"]), "BAG:LABELS"),
     (
         "more clusters than rows",
         dict(args=["--n-clusters", "50"]),
-        "n_samples=20 should be >= n_clusters=50",
+        "20",
+    ),
+    (
+        "another encoding",
+        dict(rows="id,x\nИван,1\nПётр,2\n", codec="cp1251"),
+        "rows.csv is not UTF-8",
     ),
 ]
 
@@ -91,16 +118,16 @@ MESS = [
 )
 def test_a_mess_gives_one_line_and_no_file(here, capsys, mess, want):
     if "rows" in mess:
-        (here / "rows.csv").write_text(mess["rows"])
+        (here / "rows.csv").write_bytes(mess["rows"].encode(mess.get("codec", "utf-8")))
     if "pairs" in mess:
         (here / "pairs.csv").write_text(mess["pairs"])
     pairs = [] if "rows" in mess else ["--pairs", "pairs.csv"]
     before = sorted(p.name for p in here.iterdir())
-    assert (
-        main(["cluster", mess.get("data", "rows.csv"), *pairs, *mess.get("args", [])]) == 2
-    )
+    args = ["cluster", mess.get("data", "rows.csv"), *pairs, *mess.get("args", [])]
+    assert main([*args, "--quiet"]) == 2
     err = capsys.readouterr().err
-    assert want in err and err.startswith("csc-nb: ") and "Traceback" not in err
+    last = err.strip().splitlines()[-1]
+    assert want in last and last.startswith("csc-nb: ") and "Traceback" not in err
     assert sorted(p.name for p in here.iterdir()) == before
 
 
@@ -108,6 +135,173 @@ def test_a_failed_run_keeps_the_old_file(here):
     (here / "labels.csv").write_text("mine")
     assert main(["cluster", "rows.csv", "--method", "magic"]) == 2
     assert (here / "labels.csv").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", ["labels.html", "labels.json", "labels.answers.csv"])
+def test_files_of_somebody_else_are_not_replaced(here, capsys, name):
+    (here / name).write_text("mine")
+    assert main(["cluster", "rows.csv", "--pairs", "pairs.csv", "--quiet"]) == 2
+    assert (here / name).read_text() == "mine" and name in capsys.readouterr().err
+    assert not (here / "labels.csv").exists()
+
+
+@pytest.mark.parametrize("out", ["rows.csv", "pairs.csv"])
+def test_no_input_is_replaced(here, capsys, out):
+    before = (here / out).read_bytes()
+    assert main(["cluster", "rows.csv", "--pairs", "pairs.csv", "--out", out]) == 2
+    assert (here / out).read_bytes() == before
+
+
+def test_the_standard_output(here):
+    args = ["cluster", "rows.csv", "--n-clusters", "2", "--out", "-", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-m", "csc_nb", *args], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and done.stdout.startswith("id,cluster")
+    assert len(done.stdout.splitlines()) == 21
+    assert sorted(p.name for p in here.iterdir()) == ["pairs.csv", "rows.csv"]
+
+
+def test_the_log_of_ask_is_read(here, capsys):
+    "A log as `csc-nb ask` writes it, with an answer taken back."
+    from csc_nb.oracles import Journal
+
+    j = Journal(here / "me.jsonl", annotator="me")
+    given = (("r0", "r2", "same"), ("r0", "r1", "different"), ("r3", "r5", "different"))
+    for k, (a, b, w) in enumerate(given):
+        j.append("answer", n=k, kind="pair", items=[a, b], answer=w)
+    j.append("undo", n=1)
+    j.close()
+    (here / "you.csv").write_text("r4,r6,same\nr4,r7,unsure\n")
+    args = ["cluster", "rows.csv", "--pairs", "me.jsonl", "you.csv", "--n-clusters", "2"]
+    assert main([*args, "--quiet"]) == 0
+    judged = said("labels.answers.csv")
+    assert [(r["a"], r["b"], r["answer"], r["annotator"]) for r in judged] == [
+        ("r0", "r2", "same", "me"),
+        ("r0", "r1", "different", "me"),
+        ("r4", "r6", "same", "you"),
+        ("r4", "r7", "unsure", "you"),
+    ]
+
+
+def test_ids_are_text(here, capsys):
+    "007 and 7 are two people; row numbers are not taken for ids in silence."
+    (here / "t.csv").write_text("id,x\n007,0\n7,9\n8,0.1\n9,9.1\n10,0.2\n")
+    (here / "p.csv").write_text("a,b,answer\n007,8,same\n7,8,different\n")
+    assert (
+        main(["cluster", "t.csv", "--pairs", "p.csv", "--n-clusters", "2", "--quiet"]) == 0
+    )
+    label = {r["id"]: r["cluster"] for r in said("labels.csv")}
+    assert label["007"] == label["8"] != label["7"]
+    (here / "q.jsonl").write_text('{"items": [7, 8], "answer": "same"}\n')
+    assert main(["cluster", "t.csv", "--pairs", "q.jsonl", "--quiet"]) == 2
+    assert "7 may be the row called 7 or row number 7" in capsys.readouterr().err
+
+
+def test_triples_scores_and_bags(here, capsys):
+    (here / "t.csv").write_text("r0,r2,r1,ab\nr3,r4,r5,ac\n")
+    assert (
+        main(["cluster", "rows.csv", "--triplets", "t.csv", "--n-clusters", "2", "--quiet"])
+        == 0
+    )
+    assert "triples: 2 kept" in capsys.readouterr().out
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{rng.normal(6 * (i % 2)):.3f},{rng.normal():.3f},{rng.normal():.3f},{i % 2},b{i // 4},{'u|v' if i % 8 < 4 else 'u'}"
+        for i in range(40)
+    ]
+    (here / "s.csv").write_text("x,y,z,score,bag,tags\n" + "\n".join(lines))
+    args = ["cluster", "s.csv", "--n-clusters", "2", "--quiet", "--columns", "x,y,z"]
+    assert main([*args, "--scores", "score"]) == 0
+    label = [int(r["cluster"]) for r in said("labels.csv")]
+    assert abs(np.corrcoef(label, np.arange(40) % 2)[0, 1]) > 0.7
+    assert "DiSC" in capsys.readouterr().out
+    assert main([*args, "--bags", "bag:tags"]) == 0
+    assert "BagSpectral" in capsys.readouterr().out
+    assert main([*args, "--bags", "bag:score"]) == 2
+    assert "labels belong to the whole bag" in capsys.readouterr().err
+
+
+def test_what_a_spreadsheet_or_a_terminal_would_obey(here, capsys):
+    rows = ROWS.replace("r0,", "=1+1,").replace("r3,", "\x1b[2Jgone,")
+    (here / "rows.csv").write_text(rows)
+    (here / "pairs.csv").write_text("=1+1,r2,same\n=1+1,r4,different\n")
+    assert main(["cluster", "rows.csv", "--pairs", "pairs.csv", "--n-clusters", "2"]) == 0
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err
+    assert said("labels.csv")[0]["id"] == "'=1+1"
+    assert said("labels.answers.csv")[0]["a"] == "'=1+1"
+    assert "\x1b" not in (here / "labels.html").read_text()
+    assert main(["cluster", "\x1b[31mred.csv"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_settings_say_what_they_look_like():
+    from csc_nb.cli import parse_settings
+    from csc_nb.relative import DiscriminativeClustering
+
+    first = list(DiscriminativeClustering().get_params())[0]
+    for word, value in (
+        ("false", False),
+        ("TRUE", True),
+        ("None", None),
+        ("3", 3),
+        ("x", "x"),
+    ):
+        assert parse_settings([f"{first}={word}"], DiscriminativeClustering) == {
+            first: value
+        }
+
+
+def test_repeats_must_be_one_or_more(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["demo", "--repeats", "0"])
+    assert stop.value.code == 2 and "from 1 on" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "error, status, says",
+    [
+        (ValueError("a sentence"), 2, "csc-nb: a sentence"),
+        (KeyError("k"), 1, "--debug shows where"),
+        (MemoryError(), 2, "memory"),
+        (RecursionError(), 1, "nested"),
+        (ZeroDivisionError(), 1, "ZeroDivisionError"),
+        (KeyboardInterrupt(), 130, "stopped"),
+        (PermissionError(13, "Permission denied", "x.csv"), 2, "x.csv: Permission denied"),
+    ],
+)
+def test_one_boundary(monkeypatch, capsys, error, status, says):
+    from csc_nb import cli
+
+    def fail(args):
+        raise error
+
+    monkeypatch.setattr(cli, "list_methods", fail)
+    assert main(["methods"]) == status
+    err = capsys.readouterr().err
+    assert says in err and "Traceback" not in err and len(err.splitlines()) == 1
+    if status < 100:
+        main(["methods", "--debug"])
+        assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_closed_pipe_is_quiet():
+    run = f"{sys.executable} -m csc_nb methods | head -1"
+    done = subprocess.run(run, shell=True, capture_output=True, text=True)
+    assert done.stdout.startswith("method") and done.stderr == ""
+
+
+def test_ask_names_what_is_missing_before_an_address(here, capsys, monkeypatch):
+    import importlib.util
+
+    real = importlib.util.find_spec
+    gone = lambda name, *a: None if name == "ipykernel" else real(name, *a)
+    monkeypatch.setattr(importlib.util, "find_spec", gone)
+    assert main(["ask", "rows.csv", "--no-browser"]) == 2
+    shown = capsys.readouterr()
+    assert "ipykernel" in shown.err and "csc-nb[web]" in shown.err
+    assert "http" not in shown.out
 
 
 def test_methods_are_listed(capsys):

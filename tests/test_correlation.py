@@ -1,6 +1,7 @@
 """Correlation clustering: solvers and sampler against lists of all partitions."""
 
 from itertools import combinations
+from math import factorial
 
 import numpy as np
 import pytest
@@ -15,12 +16,14 @@ from csc_nb.correlation import (
     cycle_bound,
     enumerate_partitions,
     fast_partition,
+    gather_opinions,
     grade_weights,
     greedy_contraction,
     local_search,
     log_odds,
     maxexp_scores,
     noise_tables,
+    opinion_chance,
     sample_partitions,
     signed_graph,
     solve,
@@ -247,6 +250,24 @@ def test_sampler_draws_the_partitions_of_six_items(seed, complete):
     assert np.abs(found - p @ same).max() < 0.02
 
 
+def test_clusters_draw_by_their_size_when_alpha_says_so():
+    "The chance of each partition of five items gains alpha and (size - 1)! per cluster."
+    rng = np.random.default_rng(5)
+    edges = [(a, b, float(rng.normal())) for a, b in combinations(range(5), 2)]
+    Z = partitions(5)
+    want = np.array([np.exp(-broken(z, edges)) for z in Z])
+    for k, z in enumerate(Z):
+        for size in np.bincount(z):
+            want[k] *= 0.7 * factorial(size - 1)
+    want /= want.sum()
+    drawn = sample_partitions(graph(5, edges, keep_ties=True), 30_000, 1, alpha=0.7)
+    index, counts = {z: k for k, z in enumerate(Z)}, np.zeros(len(Z))
+    for z in drawn:
+        first = {}
+        counts[index[tuple(first.setdefault(k, len(first)) for k in z.tolist())]] += 1
+    assert 0.5 * np.abs(counts / len(drawn) - want).sum() < 0.03
+
+
 def test_pair_proba_of_one_answer_is_its_log_odds():
     A = Answers(["x"], ["y"], ["same"], weight=[1.5])
     m = CorrelationClustering("given", n_samples=4000).fit(A)
@@ -274,15 +295,77 @@ def test_tables_are_counted_as_by_hand():
     assert T[1, 0].tolist() == pytest.approx([1, 0])
 
 
-def test_one_vote_a_group_and_independent_members():
-    v = votes_from_arrays([0, 0, 0], [1, 1, 1], [1, 1, 1], [0, 1, 2], [0, 0, 1])
-    T = np.tile(np.array([[0.8, 0.2], [0.1, 0.9]]), (3, 1, 1))
-    v = v._replace(
-        level=np.ones(3, int), kind=np.zeros(2, int), number=np.array([-1.0, 1.0])
+def test_errors_are_alike_in_both_directions_until_answers_say_otherwise():
+    "Twenty right answers about one truth teach a little about the other."
+    m = 20
+    v = votes_from_arrays(np.arange(m), np.arange(m) + m, np.ones(m))
+    T = noise_tables(v, np.ones(m))[0]
+    assert T[1, 1] > 0.97  # says same where it is
+    assert 0.93 < T[0, 0] < T[1, 1]  # and would say different where it is not
+
+
+def test_a_group_has_one_opinion_and_a_loner_none():
+    "Two members of a group and a loner, against a sum over the group's opinion by hand."
+    v = votes_from_arrays([0, 0, 0], [1, 1, 1], [1, -1, 1], [0, 1, 2], [0, 0, 1])
+    rng = np.random.default_rng(0)
+    T = rng.dirichlet([2, 2], size=(3, 2))
+    views = rng.dirichlet([2, 2], size=(2, 2))
+    o = gather_opinions(2, v)
+    assert o.lone.tolist() == [False, True] and o.of.tolist() == [0, 0, 1]
+    by_truth = []
+    for truth in (0, 1):
+        total = 0.0
+        for opinion in (0, 1):
+            total += views[0, truth, opinion] * T[0, opinion, 1] * T[1, opinion, 0]
+        by_truth.append(total)
+    weight, said = log_odds(v, o, T, views)
+    assert weight[0] == pytest.approx(np.log(by_truth[1] / by_truth[0]))
+    assert weight[1] == pytest.approx(np.log(T[2, 1, 1] / T[2, 0, 1]))
+    joint = opinion_chance(o, said, views, np.array([0.3]))
+    want = np.empty((2, 2))
+    for truth, chance in enumerate((0.7, 0.3)):
+        for opinion in (0, 1):
+            part = views[0, truth, opinion] * T[0, opinion, 1] * T[1, opinion, 0]
+            want[truth, opinion] = chance * part / by_truth[truth]
+    assert joint[0] == pytest.approx(want) and joint[1] == pytest.approx(
+        np.diag([0.7, 0.3])
     )
-    alone = np.log(0.9 / 0.2)
-    assert log_odds(v, T, 0.0) == pytest.approx([alone] * 3)
-    assert log_odds(v, T, 1.0) == pytest.approx([alone / 2, alone / 2, alone])
+
+
+def test_a_crowd_that_agrees_is_worth_less_than_as_many_strangers():
+    people = [f"p{k}" for k in range(6)]
+    words = dict(a=["x"] * 6, b=["y"] * 6, answer=["same"] * 6)
+    crowd = Answers(**words, annotator=people, group=["crowd"] * 6)
+    apart = Answers(**words, annotator=people)
+    together = CorrelationClustering().fit(crowd)
+    assert together.weight_.sum() < CorrelationClustering().fit(apart).weight_.sum()
+    err_apart = CorrelationClustering(shared=0).fit(crowd)
+    assert together.weight_.sum() < err_apart.weight_.sum()
+    assert together.shared_errors_[0]["members"] == 6 and together.labels_.max() == 0
+    ends = together.weight_.sum() < np.log(0.99 / 0.01)  # a group can be misled as a whole
+    assert ends and CorrelationClustering().fit(apart).shared_errors_ == []
+
+
+def test_grades_that_nobody_gave_still_belong_to_the_scale():
+    "Only grades 3 and 4: the lower of them still speaks for the same meaning."
+    a, b = np.array(list(combinations(range(8), 2))).T
+    grades = np.random.default_rng(0).integers(3, 5, size=len(a))
+    A = Answers(a, b, grades, kind="grade")
+    m = CorrelationClustering().fit(A)
+    assert m.n_clusters_ == 1 and m.annotators_[0]["weight of grade 3"] > 0
+
+
+def test_rows_that_are_all_alike_change_nothing():
+    "Once a prior learned from nothing tipped over and set 50 of 50 items apart."
+    rng = np.random.default_rng(100)
+    y = rng.integers(10, size=50)
+    i, j = np.triu_indices(50, 1)
+    pick = rng.choice(len(i), 400, replace=False)
+    words = np.where(y[i[pick]] == y[j[pick]], "same", "different")
+    A = Answers(i[pick], j[pick], words, ids=False, n_samples=50)
+    for weights in ("given", "learned"):
+        m = CorrelationClustering(weights, exact=False).fit(np.zeros((50, 1)), answers=A)
+        assert m.objective_ == 0 and 10 <= m.n_clusters_ < 25
 
 
 def crowd(seed, right=(0.95, 0.9, 0.8, 0.6, 0.2), n=60, m=1500):
@@ -321,7 +404,7 @@ def test_features_help_when_answers_are_few():
         X = np.eye(6)[y] + 0.35 * rng.normal(size=(60, 6))
         alone, with_X = (
             CorrelationClustering().fit(A),
-            CorrelationClustering().fit(X, answers=A),
+            CorrelationClustering(n_neighbors=3).fit(X, answers=A),
         )
         assert with_X.labels_.shape == (60,) and with_X.beta_[1] > 0
         both = adjusted_rand_score(y, with_X.labels_)
@@ -422,7 +505,7 @@ def test_answers_about_rows_that_are_not_there_are_refused():
     "how, message",
     [
         (dict(weights="guess"), "weights is 'guess'"),
-        (dict(shared=2), "shared is 2"),
+        (dict(shared=0.4), "shared is 0.4"),
         (dict(metric="far"), "metric is 'far'"),
         (dict(unasked=1.5), "unasked is 1.5"),
     ],
@@ -508,19 +591,36 @@ def test_uncertain_asks_where_answers_contradict():
         weight=[9.0, 9.0, 1.0, 1.0, 1.0],
     )
     m = CorrelationClustering("given", unasked=0.01, n_samples=2000).fit(A)
-    assert set(m.ask_next(1)[0]) <= {"x", "y", "z"}
+    assert set(m.ask_next(1, "uncertain", again=True)[0]) <= {"x", "y", "z"}
     assert len(m.ask_next(4, "random")) == 4 and len(m.ask_next(3, "weighty")) == 3
     with pytest.raises(ValueError, match="rule is 'best'"):
         m.ask_next(1, "best")
 
 
-@pytest.mark.parametrize("rule", ["uncertain", "weighty", "maxexp", "random"])
+@pytest.mark.parametrize("rule", ["joint", "uncertain", "weighty", "maxexp", "random"])
 def test_pairs_with_an_answer_are_left_out_when_asked_to(rule):
     A = Answers(["w", "z", "y"], ["x", "w", "z"], ["same", "different", "same"])
     m = CorrelationClustering("given").fit(A)
     fresh = {frozenset(p) for p in m.ask_next(10, rule, again=False)}
     assert fresh == {frozenset(p) for p in ("wy", "xy", "xz")}
-    assert len(m.ask_next(10, rule)) == 6
+    assert len(m.ask_next(10, rule, again=True)) == 6
+
+
+def test_a_joint_batch_does_not_ask_one_thing_twice():
+    "Two firm clusters with one shaky link, and a shaky pair: one question for each doubt."
+    left, right = list(combinations("abc", 2)), list(combinations("xyz", 2))
+    pairs = [*left, *right, ("a", "x"), ("p", "q")]
+    weight = [9.0] * 6 + [0.1, 0.1]
+    A = Answers(*zip(*pairs), ["same"] * 8, weight=weight)
+    m = CorrelationClustering("given", unasked=0.001, n_samples=400).fit(A)
+    asked = m.ask_next(2, again=True)
+    assert sorted(set(p) <= {"p", "q"} for p in asked) == [False, True]
+    across = [p for p in asked if set(p) != {"p", "q"}][0]
+    assert len(set(across) & set("abc")) == 1
+    allowed = [("b", "y"), ("p", "q")]
+    assert set(map(frozenset, m.ask_next(5, again=True, among=allowed))) == {
+        frozenset(p) for p in allowed
+    }
 
 
 def expected_cost(p, q, r, beta):

@@ -1,4 +1,4 @@
-"""The session behind the labelling screen: turns, undo, change, resume, contradictions, crashes, hostile content, several people."""
+"""The session behind the screen: turns, undo, change, resume, crashes, hostile content."""
 
 import json, os, signal, subprocess, sys, tempfile, time, warnings
 from collections import Counter
@@ -520,14 +520,17 @@ from sklearn.metrics import adjusted_rand_score
 from csc_nb.labelling import AskPairs
 from csc_nb.ncobras import NCOBRAS
 X, y = make_moons(80, noise=.07, random_state=0)
-DF = pd.DataFrame({"id": [f"P{i:02}" for i in range(80)], "u": X[:, 0].round(3), "v": X[:, 1].round(3)})
+DF = pd.DataFrame({"id": [f"P{i:02}" for i in range(80)], "u": X[:, 0].round(3)})
+DF["v"] = X[:, 1].round(3)
 s = AskPairs(DF, id="id", learner=NCOBRAS(random_state=0), log=sys.argv[1], annotator="A")
 print("ready", len(s.said), flush=True)
 k = 0
 while True:
     s.answer(s.turn.id, 1 if y[s.turn.query.a] == y[s.turn.query.b] else -1); k += 1
     print("ok", len(s.said), flush=True)
-    if k % 5 == 0: s.change(len(s.said)//2, -(s.said[len(s.said)//2].answer or 1)); print("ok", len(s.said), flush=True)
+    if k % 5 == 0:
+        s.change(len(s.said)//2, -(s.said[len(s.said)//2].answer or 1))
+        print("ok", len(s.said), flush=True)
 """
 
 
@@ -541,7 +544,7 @@ def test_a_killed_kernel_loses_no_answer_and_a_second_kernel_is_refused(tmp_path
             word, n = p.stdout.readline().split()
             assert (
                 word == "ready" and int(n) >= last
-            )  # everything acknowledged before the kill is there: what a change set aside is remembered too
+            )  # everything acknowledged before the kill is there
             if round_ == 0:
                 with pytest.raises(RuntimeError, match="in use by another process"):
                     new(tmp_path, "k.jsonl")
@@ -600,6 +603,7 @@ class SessionMachine(RuleBasedStateMachine):
         "random": lambda: RandomPairLearner(2, random_state=0),
         "cobras": lambda: COBRAS(random_state=0),
         "list": lambda: [(f"r{i}", f"r{j}") for i, j in random_questions(14, 20)],
+        "shared": lambda: COBRAS(random_state=0),
     }
 
     @initialize(name=st.sampled_from(sorted(learners)))
@@ -614,7 +618,11 @@ class SessionMachine(RuleBasedStateMachine):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a line that was cut off
             self.session = AskPairs(
-                SMALL, id="id", learner=self.learners[self.name](), log=self.path
+                SMALL,
+                id="id",
+                learner=self.learners[self.name](),
+                log=self.path,
+                shared=4 if self.name == "shared" else 0,
             )
 
     @rule(value=st.sampled_from([1, 1, -1, 0]))
@@ -686,12 +694,17 @@ class SessionMachine(RuleBasedStateMachine):
 
 
 SessionMachine.TestCase.settings = settings(
-    max_examples=int(os.environ.get("CSC_NB_WALKS", 15)),
+    max_examples=int(os.environ.get("CSC_NB_WALKS", 100)),
     stateful_step_count=20,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )
 TestAnySequence = SessionMachine.TestCase
+
+
+@pytest.mark.slow
+class TestThousandsOfSequences(SessionMachine.TestCase):
+    settings = settings(SessionMachine.TestCase.settings, max_examples=3000)
 
 
 EVIL = [
@@ -1089,10 +1102,11 @@ def test_colours_stay_with_their_clusters():
 
 def test_csc_nb_ask_reports_mistakes_before_a_page_opens(tmp_path, monkeypatch, capsys):
     import csc_nb.labelling_view as view
+    import csc_nb.page
     from csc_nb.cli import ask_settings, main, parser
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(view, "Site", lambda *a: pytest.fail("a page opened"))
+    monkeypatch.setattr(csc_nb.page, "Site", lambda *a: pytest.fail("a page opened"))
     DF.to_csv("t.csv", index=False)
     s = ask_settings(
         parser().parse_args(["ask", "t.csv", "--annotator", "B", "--show", "u,v"])
@@ -1105,7 +1119,10 @@ def test_csc_nb_ask_reports_mistakes_before_a_page_opens(tmp_path, monkeypatch, 
     held = view.make_session(
         **ask_settings(parser().parse_args(["ask", "t.csv", "--id", "id"]))
     )
-    code = f"from csc_nb.oracles import Journal; import time; j = Journal({str(tmp_path / 'held.jsonl')!r}); print('x', flush=True); time.sleep(60)"
+    code = (
+        f"from csc_nb.oracles import Journal; j = Journal({str(tmp_path / 'held.jsonl')!r})\n"
+        "import time; print('x', flush=True); time.sleep(60)"
+    )
     p = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     p.stdout.readline()
     for args, say in (

@@ -954,3 +954,88 @@ def test_wrapper_keeps_the_learner_clean():
 def test_verifier_refuses_bad_numbers(kw, text):
     with pytest.raises(ValueError, match=text):
         ConstraintVerifier(**kw)
+
+
+def test_the_cheapest_sets_are_listed_when_there_is_no_room_for_all():
+    "A full list once kept the sets that were found first, and lost the best."
+    rng = np.random.default_rng(3)
+    lost = 0
+    for _ in range(20):
+        n = 7
+        P = np.array([(i, j) for i in range(n) for j in range(i)])
+        v = rng.choice([-1, 1], len(P))
+        every, price = Block(P[:, 0], P[:, 1], v, order=2).worlds(5000)
+        few = max(2, len(price) // 3)
+        V, d = Block(P[:, 0], P[:, 1], v, order=2).worlds(few)
+        assert len(d) == few and sorted(d) == sorted(price)[:few]
+        assert len({w.tobytes() for w in V}) == few
+        lost += len(price) > few
+    assert lost == 20
+
+
+def test_nothing_is_stated_before_a_check():
+    X, y = blobs()
+    est = NCOBRAS(0.1, random_state=0).start(X)
+    assert np.isnan(est.confidence_)
+    est.tell(est.ask(), "different")
+    assert not est.verified_ and est.confidence_ == pytest.approx(0.9)  # one answer: 1 − ν
+    est.fit(X, oracle=NoisyOracle(y, 0.1, random_state=0), budget=40)
+    assert est.verified_ and est.confidence_ == est.verified_[-1][0]
+
+
+def test_the_program_differs_from_the_print_in_one_rule():
+    a, b = (
+        f(noise=0.1).get_params() for f in (NCOBRAS.as_published, NCOBRAS.as_programmed)
+    )
+    assert {k for k in a if a[k] != b[k]} == {"check_by"}
+
+
+def test_the_program_refutes_the_rivals_of_fewest_flips_first():
+    "By enumeration: no open pair speaks against more mass of the nearest rivals."
+    from csc_nb.ncobras import choose_pair, open_to_ask
+
+    rng = np.random.default_rng(1)
+    asked = 0
+    for _ in range(30):
+        n, nu = 6, 0.15
+        P = np.array([(i, j) for i in range(n) for j in range(i)])
+        P = P[rng.permutation(len(P))[:9]]
+        v = verdict(
+            P, rng.choice([-1, 1], len(P)), nu, None, order_over="all", max_states=5000
+        )
+        said = {tuple(sorted(map(int, p))) for p in P}
+        why = choose_pair(v, said, "lowest_order", confidence=0.999)
+        if why is None or len(v.parts) > 1:
+            continue
+        b, best = v.parts[0].block, v.value
+        V, d = b.worlds()
+        rho = nu / (1 - nu)
+
+        def says(w):
+            comp = list(range(n))
+            for e in np.flatnonzero(w == 1):
+                i, j = comp[b.a[e]], comp[b.b[e]]
+                comp = [i if c == j else c for c in comp]
+            apart = {
+                frozenset((comp[b.a[e]], comp[b.b[e]])) for e in np.flatnonzero(w == -1)
+            }
+            same = lambda i, j: comp[i] == comp[j]
+            far = lambda i, j: frozenset((comp[i], comp[j])) in apart
+            return {(i, j): 1 if same(i, j) else -1 if far(i, j) else 0
+                    for i in range(n) for j in range(i + 1, n)}  # fmt: skip
+
+        mine = says(v.parts[0].judged.best)
+        ok = open_to_ask(v, said)
+        against = {}
+        for w, price in zip(V, d):
+            other = says(w)
+            for k in mine:
+                if ok[k] and mine[k] * other[k] == -1:
+                    against.setdefault(int(price), {}).setdefault(k, 0)
+                    against[int(price)][k] += rho**price
+        least = against[min(against)]
+        place = {r: i for i, r in enumerate(v.nodes.tolist())}
+        chosen = tuple(sorted((place[why.a], place[why.b])))
+        assert least[chosen] >= max(least.values()) * (1 - 1e-6)
+        asked += 1
+    assert asked > 5

@@ -1,4 +1,4 @@
-"""The contract with others: public names, signatures, help at the prompt. A change here is a decision."""
+"""The contract with others: public names, help at the prompt. A change is a decision."""
 
 import ast
 import doctest
@@ -17,8 +17,8 @@ PUBLIC = sorted(csc_nb.__all__)
 CLASSES = [n for n in PUBLIC if inspect.isclass(getattr(csc_nb, n))]
 ESTIMATORS = [n for n in CLASSES if issubclass(getattr(csc_nb, n), BaseEstimator)]
 PAPERS = (
-    "TVClust RDPMeans DPMeans DiscriminativeClustering ExpertClustering BagSpectralClustering "
-    "DiSC BayesianActiveClustering COBRAS NCOBRAS LabelHierarchy"
+    "TVClust RDPMeans DPMeans DiscriminativeClustering ExpertClustering "
+    "BagSpectralClustering DiSC BayesianActiveClustering COBRAS NCOBRAS LabelHierarchy"
 ).split()
 
 

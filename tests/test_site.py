@@ -1,4 +1,4 @@
-"""The built site in Chromium: a slider moves by keyboard, maths is set, and nothing comes from another host."""
+"""The built site in Chromium: sliders move by keyboard, maths is set, nothing is fetched."""
 
 import functools, http.server, os, subprocess, sys, threading
 from pathlib import Path
@@ -17,7 +17,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def site():
-    "The site that `make test` has just built, served on loopback; built here when it is missing."
+    "The site that `make test` has just built, served on loopback; built when missing."
     if not (DOCS / "09_widgets.html").exists():
         subprocess.run([sys.executable, "tools/site.py"], cwd=ROOT, check=True)
     quiet = type(

@@ -334,7 +334,7 @@ def test_fifty_thousand_rows_stay_sparse():
     assert ari(sl.round_kmeans(e.vectors, n_init=2), y) > 0.95
 
 
-# what must not matter, what is refused ------------------------------------------------------
+# what must not matter, what is refused ----------------------------------------------
 
 
 @pytest.mark.parametrize("d", [3, 20])

@@ -11,15 +11,23 @@ from csc_nb.cli import main
 from csc_nb.estimators import ConstrainedClusterer
 from csc_nb.metrics import t_interval
 from csc_nb.sweeps import (
+    COST,
+    Measured,
+    RowFile,
+    STUDY,
     Sweep,
     Task,
     child_seed,
     cost_path,
+    cross,
+    experiment,
+    for_study,
     grid,
     holm,
     n_answers,
     prepare,
     read_config,
+    read_table,
     resolve,
     sweep,
     task_seeds,
@@ -275,18 +283,18 @@ def test_other_settings_and_other_columns_are_refused(reference):
         sweep(METHODS, toys(), out=reference, params={"pck-means": dict(w=2.0)}, **GRID)
     with pytest.raises(ValueError, match="other settings"):
         sweep(METHODS, toys(), out=reference, random_state=1, **GRID)
-    with pytest.raises(ValueError, match="has the columns"):
+    with pytest.raises(ValueError, match="this study writes the columns"):
         sweep(METHODS, toys(), out=reference, metrics=["ari"], **GRID)
     assert reference.read_bytes() == before
 
 
 def test_two_writers_are_refused(tmp_path):
-    from csc_nb.sweeps import RowFile, fcntl
+    from csc_nb.sweeps import fcntl
 
     if fcntl is None:
         pytest.skip("no file locks on this system")
     f = RowFile(tmp_path / "r.csv", ["x"])
-    with pytest.raises(OSError, match="Another sweep"):
+    with pytest.raises(OSError, match="Another run"):
         RowFile(tmp_path / "r.csv", ["x"])
     f.close()
     RowFile(tmp_path / "r.csv", ["x"]).close()
@@ -356,7 +364,8 @@ def test_absent_sets_are_all_named(tmp_path, monkeypatch):
         sweep(["seeded-kmeans"], ["iris", "msrcv2", "church_fun"], **args)
     with pytest.warns(UserWarning, match="left out"):
         s = sweep(["seeded-kmeans"], ["iris", "msrcv2"], absent="skip", **args)
-    assert s.values("dataset") == ["iris"]
+    assert s.values("dataset") == ["iris"] and s.missing == ("msrcv2",)
+    assert s.table().endswith("Not on this machine, left out: msrcv2")
 
 
 def test_samples_of_rows_do_not_depend_on_the_seed():
@@ -482,6 +491,13 @@ def test_every_committed_configuration_is_valid(path):
     )
 
 
+@pytest.mark.skipif(not (ROOT / "nbs").exists(), reason="needs the repository")
+def test_every_committed_configuration_was_run():
+    "A configuration that nothing drives is not kept."
+    configs = sorted((ROOT / "nbs" / "experiments" / "configs").glob("*.toml"))
+    assert configs and all(read_config(p)["out"].exists() for p in configs)
+
+
 def test_the_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("c.toml").write_text(
@@ -501,3 +517,134 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
     assert (
         main(["sweep", "none.toml"]) == 2 and main(["sweep", "c.toml", "--seeds", "x"]) == 2
     )
+
+
+# The engine alone: any function, any grid
+
+
+def squares(a, b, seed):
+    return dict(value=a * b + child_seed(0, a, b, seed) % 7)
+
+
+SMALL = cross(a=(1, 2), b=(0.5, 2.0), seed=range(3))
+
+
+def test_cross_is_the_whole_grid_first_axis_outermost():
+    assert len(SMALL) == 12 and SMALL[0] == dict(a=1, b=0.5, seed=0)
+    assert [t["a"] for t in SMALL] == [1] * 6 + [2] * 6
+    assert cross(x="iris") == [dict(x="iris")]
+
+
+def test_memory_and_file_give_the_same_rows_in_the_order_of_the_tasks(tmp_path):
+    plain = [{**t, **squares(**t)} for t in SMALL]
+    assert experiment(squares, SMALL, n_jobs=1) == plain
+    assert experiment(squares, SMALL[::-1], n_jobs=2) == plain[::-1]
+    assert experiment(squares, SMALL, tmp_path / "a.csv", n_jobs=1) == plain
+
+
+def test_finished_tasks_are_found_by_value_not_by_spelling(tmp_path):
+    out = tmp_path / "a.csv"
+    out.write_text("a,b,seed,value\r\n1.0,0.50,0,99\r\n")
+    rows = experiment(squares, SMALL, out, n_jobs=1)
+    assert rows[0]["value"] == 99 and len(rows) == 12
+    assert out.read_bytes().count(b"\r\n") == 13  # goes on with the ends it found
+    again = experiment(lambda **t: pytest.fail("ran again"), SMALL, out, n_jobs=1)
+    assert again == rows
+
+
+def test_every_cut_of_a_file_with_several_rows_a_task_is_made_whole(tmp_path):
+    def pair(x):
+        return [dict(part=k, value=f"{x} and\n{k}") for k in (0, 1)]
+
+    whole = tmp_path / "a.csv"
+    experiment(pair, cross(x=range(3)), whole, each=2, n_jobs=1)
+    raw = whole.read_bytes()
+    for n in range(raw.index(b"\n") + 1, len(raw)):
+        cut = tmp_path / "b.csv"
+        cut.write_bytes(raw[:n])
+        rows = experiment(pair, cross(x=range(3)), cut, each=2, n_jobs=1)
+        assert [(r["x"], r["part"]) for r in rows] == [
+            (x, k) for x in range(3) for k in (0, 1)
+        ]
+        assert [r["value"] for r in rows] == [
+            f"{x} and {k}" for x in range(3) for k in (0, 1)
+        ]
+        assert len(read_table(cut)) == 6, n
+
+
+def test_a_failing_task_does_not_take_the_others_with_it(tmp_path):
+    def some(x):
+        if x in (1, 3):
+            raise ValueError(f"no {x}")
+        return dict(y=x)
+
+    with pytest.raises(RuntimeError, match="2 of 5 tasks failed; .*'x': 1.*no 1"):
+        experiment(some, cross(x=range(5)), tmp_path / "a.csv", n_jobs=1)
+    assert [r["x"] for r in read_table(tmp_path / "a.csv")] == ["0", "2", "4"]
+    ran = []
+    experiment(
+        lambda x: ran.append(x) or dict(y=x),
+        cross(x=range(5)),
+        tmp_path / "a.csv",
+        n_jobs=1,
+    )
+    assert ran == [1, 3]
+
+
+FOREIGN = ["my only copy", "name,age\nAda,36\nEmmy,5", "\n", "x,y,z\n1,2", "\ufeffx,y\n1,2"]
+
+
+@pytest.mark.parametrize("text", FOREIGN)
+def test_a_file_of_somebody_else_is_left_as_it_is(tmp_path, text):
+    path = tmp_path / "n.txt"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="left as it is"):
+        RowFile(path, ["x", "y"])
+    with pytest.raises(ValueError):
+        experiment(squares, SMALL, path, columns=["a", "b", "seed", "value"], n_jobs=1)
+    assert path.read_text() == text
+
+
+def test_our_own_torn_header_is_repaired(tmp_path):
+    path = tmp_path / "r.csv"
+    for torn in ("", "x", "x,", "x,y"):
+        path.write_text(torn)
+        RowFile(path, ["x", "y"]).close()
+        assert path.read_text() == "x,y\n"
+
+
+def test_unknown_columns_are_refused(tmp_path):
+    f = RowFile(tmp_path / "r.csv", ["x"])
+    with pytest.raises(ValueError, match="no column 'z'"):
+        f.append(dict(x=1, z=2))
+    f.close()
+    (tmp_path / "other.csv").write_text("q,value\n1,2\n")
+    with pytest.raises(ValueError, match="no column 'a'"):
+        experiment(squares, SMALL, tmp_path / "other.csv", n_jobs=1)
+    assert (tmp_path / "other.csv").read_text() == "q,value\n1,2\n"
+
+
+def test_costs_of_any_function(tmp_path):
+    out = tmp_path / "a.csv"
+    free = dict(seconds=7.0, cpu_seconds=6.0, before_mb=1.0, peak_mb=2.0)
+    run = lambda a, b, seed: (
+        Measured([squares(a, b, seed)], free) if a == 1 else squares(a, b, seed)
+    )
+    experiment(run, SMALL, out, costs=True, n_jobs=1)
+    costs = read_table(cost_path(out))
+    assert len(costs) == 12 and list(costs[0]) == ["a", "b", "seed", *COST]
+    assert {r["seconds"] for r in costs if r["a"] == "1"} == {"7.000000"}
+    assert all(0 < float(r["seconds"]) < 7 for r in costs if r["a"] == "2")
+
+
+def test_a_study_uses_the_defaults_of_every_method():
+    "What differs from the plain constructor stands in STUDY, and nowhere else."
+    from csc_nb.estimators import methods
+
+    for name, cls in methods().items():
+        made, plain = for_study(cls, 3, random_state=5).get_params(), cls().get_params()
+        told = {"n_clusters", "random_state", *STUDY.get(name, lambda K: {})(3)}
+        assert {k for k in plain if repr(made[k]) != repr(plain[k])} <= told, name
+        if "n_clusters" in plain and name not in STUDY:
+            assert made["n_clusters"] == 3, name
+    assert for_study(methods()["disc"], 2).get_params() == methods()["disc"](2).get_params()

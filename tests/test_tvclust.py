@@ -500,7 +500,7 @@ def test_no_square_array():
     X = rng.normal(size=(n, 3)) + 5 * np.eye(4)[y][:, :3]
     c = Constraints.from_labels(y, n=3000, noise=0.1, random_state=0)
     tracemalloc.start()
-    e = TVClust(8, n_init=1, max_iter=10, batch_size=2000, random_state=0).fit(
+    e = TVClust(4, n_init=1, max_iter=10, batch_size=2000, random_state=0).fit(
         X, constraints=c
     )
     peak = tracemalloc.get_traced_memory()[1]
@@ -943,9 +943,8 @@ def test_as_published_is_the_printed_sampler(seed):
 
 def test_the_published_form_has_plain_beta_priors_and_no_limit():
     est = TVClust.as_published()
-    m = est._model(blobs()[0], Constraints([0], [1], [1], n_samples=90))
-    assert m.T == np.inf
-    assert [tuple(rate) for rate, *_ in m.noise.rates(np.zeros(4))] == [
+    assert est.n_clusters is None and est.space == "raw" and est.likelihood == "normal"
+    assert [tuple(rate) for rate, *_ in est._noise().rates(np.zeros(4))] == [
         (None, 4.0, 1.0, 0.0)
     ] * 2
 
@@ -988,7 +987,7 @@ def test_old_name_of_the_suspicion_and_few_parameters():
     with pytest.warns(FutureWarning, match="suspicion_"):
         np.testing.assert_array_equal(est.wrong_proba_, est.suspicion_)
     assert len(est.suspicion_) == c.n_constraints
-    assert len(est.get_params()) <= 12
+    assert len(est.get_params()) <= 13
 
 
 def test_a_dont_know_is_never_suspect():

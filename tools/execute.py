@@ -1,7 +1,8 @@
-"""Execute notebooks and save their outputs: `python tools/execute.py [--slow] [--jobs N] [NOTEBOOK ...]`.
+"""Execute notebooks and save their outputs.
 
-Cells marked `#| eval: false` are skipped, and `#| slow` ones too unless `--slow` is given; both keep the outputs they had.
-A notebook is written only when every cell ran, so a failure never leaves half-saved outputs behind.
+`python tools/execute.py [--slow] [--jobs N] [NOTEBOOK ...]`. Cells marked `#| eval: false`
+are skipped, and `#| slow` ones too unless `--slow` is given; both keep the outputs they had.
+A notebook is written only when every cell ran: a failure leaves no half-saved outputs.
 """
 
 import argparse, hashlib, os, re, subprocess, sys, time
@@ -36,7 +37,7 @@ def source_hash(nb):
 
 
 def tidy(outputs):
-    "Drop live widgets (they need a kernel) and progress bars; memory addresses and folders of this machine say nothing."
+    "Drop live widgets, progress bars, memory addresses and folders of this machine."
     keep = []
     for o in outputs:
         data = o.get("data", {})
@@ -97,6 +98,7 @@ def main():
     args = ap.parse_args()
     for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(v, "1")
+    os.environ["CSC_NB_QUIET"] = "1"  # no page shows that a kernel was compiled
     os.environ.pop(
         "MPLBACKEND", None
     )  # another backend would leave the page without its figures

@@ -1,8 +1,9 @@
 """Export the notebooks and give every public name a docstring in numpydoc's form.
 
-`python tools/export.py [ROOT]`. One source: the comments beside the parameters (nbdev's docments) and beside the
-fitted attributes of a class. nbdev exports the cells as they stand; this program then writes what `help()` and
-editors read into the docstrings of the modules: Parameters, Attributes, Returns. The first paragraph, the notes
+`python tools/export.py [--docstrings-only] [ROOT]`. One source: the comments beside the
+parameters (nbdev's docments) and beside the fitted attributes of a class. nbdev exports
+the cells as they stand; this program then writes what `help()` and editors read into the
+docstrings of the modules: Parameters, Attributes, Returns. The first paragraph, the notes
 and the example come from the docstring on the page.
 """
 
@@ -179,10 +180,12 @@ def rewrite(source):
 
 
 def main():
-    root = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT
-    done = subprocess.run([Path(sys.executable).parent / "nbdev_export"], cwd=root)
-    if done.returncode:
-        sys.exit(done.returncode)
+    folders = [a for a in sys.argv[1:] if not a.startswith("--")]
+    root = Path(folders[0]).resolve() if folders else ROOT
+    if "--docstrings-only" not in sys.argv:
+        done = subprocess.run([Path(sys.executable).parent / "nbdev_export"], cwd=root)
+        if done.returncode:
+            sys.exit(done.returncode)
     for path in sorted((root / "csc_nb").rglob("*.py")):
         if path.name in ("_modidx.py", "__init__.py", "__main__.py"):
             continue

@@ -1,6 +1,6 @@
 """The ledger of the papers' equations: reads `nbs/experiments/ledger.csv` and finds the cell that checks each entry."""
 
-import ast, contextlib, csv, io, re, tokenize, unicodedata
+import ast, contextlib, csv, importlib.util, io, re, tokenize, unicodedata
 from pathlib import Path
 
 import nbformat
@@ -129,6 +129,15 @@ def find(row, root=ROOT):
             if enough and wanted in skeleton(text):
                 return heading
     return None
+
+
+def mutations(root=ROOT):
+    "(paper, item) → names of the forms that a mutation test shows to fail."
+    path = root / "tests" / "test_ledger_mutations.py"
+    spec = importlib.util.spec_from_file_location("ledger_mutations", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return {key: sorted(fails) for key, (_, _, fails) in module.CASES.items()}
 
 
 def slug(heading):

@@ -1,8 +1,13 @@
-"""The reference: one page for each public name, made from its docstring; linked from and to its chapter."""
+"""The reference: one page for each public name, made from its docstring.
+
+Each is linked from and to its chapter; a glossary and the page for contributors go along.
+"""
 
 import importlib
 import inspect
 import re
+
+from modules import contributors_page
 
 TITLES = ("Parameters", "Attributes", "Returns", "Examples")
 
@@ -81,20 +86,56 @@ def page(name, thing, chapter):
 
 
 def write_reference(src, book):
-    "Write `api/NAME.md` for every public name; returns the pages, and for each chapter its names."
+    "Write `api/NAME.md` for every public name; gives the pages, and each chapter's names."
     import csc_nb
 
     home = {c.module: (c.title, str(c.path)) for c in book if c.module}
     (src / "api").mkdir(parents=True, exist_ok=True)
-    pages, by_chapter = [], {}
+    page_of_words = glossary_page(csc_nb.__all__)
+    (src / "api" / "glossary.md").write_text(page_of_words, encoding="utf-8")
+    pages, by_chapter = ["api/glossary"], {}
     for name in csc_nb.__all__:
         module = f"csc_nb.{csc_nb._HOME[name]}"
         thing = getattr(importlib.import_module(module), name)
         chapter = home.get(module)
-        (src / "api" / f"{name}.md").write_text(
-            page(name, thing, chapter), encoding="utf-8"
-        )
+        text = page(name, thing, chapter)
+        (src / "api" / f"{name}.md").write_text(text, encoding="utf-8")
         pages.append(f"api/{name}")
         if chapter:
             by_chapter.setdefault(chapter[1], []).append(name)
-    return pages, by_chapter
+    text = contributors_page(src / "api")
+    (src / "api" / "contributing.md").write_text(text, encoding="utf-8")
+    return [*pages, "api/contributing"], by_chapter
+
+
+def glossary(names):
+    "Name → meaning → classes, for the parameters and the attributes of all public classes."
+    import csc_nb
+
+    found = {"Parameters": {}, "Attributes": {}}
+    for name in names:
+        thing = getattr(csc_nb, name)
+        if not inspect.isclass(thing):
+            continue
+        parts = sections(inspect.getdoc(thing) or "")
+        for title, known in found.items():
+            for word, _, meaning in entries(parts.get(title, [])):
+                for one in word.split(", "):
+                    known.setdefault(one, {}).setdefault(meaning, []).append(name)
+    return found
+
+
+def glossary_page(names):
+    "Every parameter and attribute with its meaning and the classes that have it."
+    text = ["# Glossary of parameters and attributes", ""]
+    text += ["Made from the docstrings of the public classes. Names that several classes"]
+    text += ["share are explained in [Notation and the map](../00_notation.ipynb).", ""]
+    for title, known in glossary(names).items():
+        text += [f"## {title}", "", "| name | meaning | in |", "|---|---|---|"]
+        for word in sorted(known, key=str.lower):
+            for i, (meaning, classes) in enumerate(known[word].items()):
+                links = ", ".join(f"[{c}]({c}.md)" for c in classes)
+                row = [f"`{word}`" if i == 0 else "", meaning, links]
+                text.append("| " + " | ".join(x.replace("|", "\\|") for x in row) + " |")
+        text.append("")
+    return "\n".join(text)

@@ -10,7 +10,18 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import nbformat
-from book import NBS, PARTS, PLACE, ROOT, chapters, table, title_source
+from book import (
+    NBS,
+    PAPERS_PLACE,
+    PARTS,
+    PLACE,
+    ROOT,
+    chapters,
+    facts,
+    papers,
+    table,
+    title_source,
+)
 from reference import write_reference
 
 SETTINGS = dict(
@@ -25,9 +36,9 @@ CONF = """
 project = "csc_nb"; copyright = "csc_nb authors"; author = "csc_nb authors"; html_title = "csc_nb"
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinx-mathjax-offline"]
 nb_execution_mode = "off"; nb_render_markdown_format = "gfm"; nb_ipywidgets_js = {}; nb_merge_streams = True
-myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_block"]
 myst_dmath_double_inline = True; myst_dmath_allow_space = True; myst_heading_anchors = 3
-html_theme = "sphinx_book_theme"; html_static_path = ["_static"]; html_css_files = ["csc.css"]; html_show_sphinx = False
+html_theme = "sphinx_book_theme"; html_static_path = ["_static"]; html_css_files = ["csc.css"]; html_js_files = ["csc.js"]; html_show_sphinx = False
 html_theme_options = {"use_download_button": False, "show_navbar_depth": 1, "home_page_in_toc": True, "use_fullscreen_button": False}
 html_copy_source = False; html_show_sourcelink = False
 suppress_warnings = ["mystnb.unknown_mime_type", "myst.header", "misc.highlighting_failure", "misc.copy_overwrite"]
@@ -38,18 +49,74 @@ CSS = """
 .bd-header { display: none !important; }
 .bd-main .bd-content .bd-article-container { max-width: 62rem; }
 div.cell_output img { max-width: 100%; height: auto; }
-div.highlight pre, div.cell_output pre { font-size: .8em; line-height: 1.4; }
+div.cell_output figure { margin: 0 0 .5rem; text-align: left; }
+.bd-article figure.align-default, div.cell_output figure { text-align: left; margin-left: 0; }
+div.cell_output figure img { margin-left: 0; }
+figcaption, figcaption p { text-align: left; font-size: .88rem; color: var(--pst-color-text-muted); margin: .2rem 0; }
+figcaption .headerlink { display: none; }
+div.math, span.math.notranslate.nohighlight:has(mjx-container[display="true"]) {
+  display: block; overflow-x: auto; overflow-y: hidden; max-width: 100%; padding: .15rem 0; }
+div.cell_output > div.output { overflow-x: auto; }
+p.page-facts { font-size: .9rem; color: var(--pst-color-text-muted); }
+div.highlight pre { font-size: .76em; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere; }
+div.cell_output { overflow-x: auto; }
+.bd-article table { display: block; overflow-x: auto; max-width: 100%; }
+.bd-article code, .bd-article code .pre { white-space: pre-wrap; overflow-wrap: anywhere; }
+div.cell_output pre { font-size: .8em; line-height: 1.4; white-space: pre-wrap; overflow-wrap: anywhere; }
 div.cell_output table, table.table { font-size: .88em; }
 h1 { font-size: 2rem; } h2 { font-size: 1.5rem; } h3 { font-size: 1.2rem; }
 """
+JS = """
+// A display equation wider than its column is set smaller, down to two thirds; beyond that it scrolls.
+function fitEquations() {
+  for (const box of document.querySelectorAll('mjx-container[display="true"]')) {
+    const column = box.closest("div.math") || box.parentElement;
+    box.style.fontSize = "";
+    const wide = box.scrollWidth / Math.max(1, column.clientWidth);
+    if (wide > 1 && column.clientWidth) {
+      const now = parseFloat(getComputedStyle(box).fontSize);
+      box.style.fontSize = Math.max(now / wide * .99, now * .66) + "px";
+    }
+  }
+}
+function watchEquations() {
+  if (!window.MathJax || !MathJax.startup || !MathJax.startup.promise)
+    return setTimeout(watchEquations, 200);
+  MathJax.startup.promise.then(fitEquations);
+  window.addEventListener("resize", fitEquations);
+  document.addEventListener("toggle", fitEquations, true);
+}
+if (document.querySelector(".math")) watchEquations();
+"""
 
 
-def title_cell(path):
-    "nbdev turns the first cell into YAML and drops the rest; a page wants heading, subtitle and text."
+def title_cell(chapter, line):
+    "nbdev turns the first cell into YAML and drops the rest; a page wants number, heading, subtitle and text."
+    path, title = (Path("index.ipynb"), None) if chapter is None else chapter[:2]
     head = title_source(nbformat.read(NBS / path, 4))
-    return nbformat.v4.new_markdown_cell(
-        re.sub(r"^>\s*(.+)$", r"*\1*", head, count=1, flags=re.M)
-    )
+    head = re.sub(r"^>\s*(.+)$", r"*\1*", head, count=1, flags=re.M)
+    if title:
+        head = re.sub(r"\A# .+", f"# {title}", head)
+        if not re.search(r"^needs: ", head, re.M):
+            head = re.sub(r"\A(# .+\n)", rf"\1\n{line}\n\n", head + "\n")
+        head = re.sub(
+            r"^(needs: .+|.*\b\d+ minutes)$",
+            r"{.page-facts}\n\1",
+            head,
+            count=1,
+            flags=re.M,
+        )
+    return nbformat.v4.new_markdown_cell(head)
+
+
+def option(source, name):
+    "The text of a `#| name: text` line of a cell; `name: >` takes the indented lines after it."
+    found = re.search(rf"^#\|\s*{name}:\s*(.+?)\s*$((?:\n#\|\s{{2,}}.*)*)", source, re.M)
+    if not found:
+        return ""
+    more = [l.removeprefix("#|").strip() for l in found[2].split("\n") if l]
+    first = [] if found[1] in (">", "|", ">-") else [found[1]]
+    return " ".join(first + more).strip().strip("\"'")
 
 
 def readable(cells):
@@ -61,14 +128,19 @@ def readable(cells):
                 continue  # the source stands beside it, and the reference has a page for it
             hidden = re.search(r"^#\|\s*echo:\s*false", c.source, re.M)
             folded = re.search(r"^#\|\s*code-fold:\s*true", c.source, re.M)
-            inside = re.search(r'^#\|\s*code-summary:\s*"?(.+?)"?\s*$', c.source, re.M)
+            inside = option(c.source, "code-summary")
+            caption, alt = option(c.source, "fig-cap"), option(c.source, "fig-alt")
             c.source = re.sub(r"^#\|.*\n?", "", c.source, flags=re.M).strip("\n")
             if hidden:
                 c.metadata["tags"] = ["remove-input"]
             elif folded:
                 c.metadata["tags"] = ["hide-input"]
                 if inside:
-                    c.metadata["mystnb"] = {"code_prompt_show": inside[1]}
+                    c.metadata.setdefault("mystnb", {})["code_prompt_show"] = inside
+            if caption:
+                c.metadata.setdefault("mystnb", {})["figure"] = {"caption": caption}
+            if alt:
+                c.metadata.setdefault("mystnb", {})["image"] = {"alt": alt}
         out.append(c)
     return out
 
@@ -93,16 +165,18 @@ def prepare(proc, src):
     (src / "_static").mkdir(parents=True)
     (src / "conf.py").write_text(CONF)
     (src / "_static" / "csc.css").write_text(CSS)
-    book, listing = chapters(), table()
+    (src / "_static" / "csc.js").write_text(JS)
+    book, listing, by_paper = chapters(), table(), papers()
     reference, names = write_reference(src, book)
     pages = {
         re.sub(r"^\d+[a-z]?_", "", c.path.stem): c.doc
         for c in sorted(book, key=lambda c: -len(c.path.parts))
     }  # a chapter wins over its experiments
-    for path in [Path("index.ipynb"), *(c.path for c in book)]:
+    for chapter in [None, *book]:
+        path = chapter.path if chapter else Path("index.ipynb")
         nb = nbformat.read(proc / path, 4)
         nb.cells = [
-            title_cell(path),
+            title_cell(chapter, facts(chapter, book) if chapter else ""),
             *(
                 c
                 for c in nb.cells
@@ -123,14 +197,13 @@ def prepare(proc, src):
                     )  # a place on another page
             if c.cell_type == "markdown":
                 c.source = local_links(c.source, path, pages).replace(PLACE, listing)
+                c.source = c.source.replace(PAPERS_PLACE, by_paper)
         if path.stem == "index":
-            parts = [*PARTS.values(), "Experiments"]
-            nb.cells += [
-                nbformat.v4.new_markdown_cell(toctree(p, docs))
-                for p in parts
-                if (docs := [c.doc for c in book if c.part == p])
-            ]
-            nb.cells.append(nbformat.v4.new_markdown_cell(toctree("Reference", reference)))
+            for part in PARTS:
+                docs = [c.doc for c in book if c.part == part]
+                docs += reference if part == "Reference" else []
+                if docs:
+                    nb.cells.append(nbformat.v4.new_markdown_cell(toctree(part, docs)))
         nb.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
         (src / path).parent.mkdir(parents=True, exist_ok=True)
         nbformat.write(nb, src / path)
@@ -188,9 +261,13 @@ def check(out):
 
 
 def build(out=ROOT / "_docs"):
-    from nbdev.serve import proc_nbs
+    import nbdev.serve
+    from nbdev.processors import exec_show_docs
 
-    proc = proc_nbs(path=str(NBS), force=True, n_workers=2)
+    # pages show sources and saved outputs, so no cell is run; and then one process is quick
+    exec_show_docs.__call__ = lambda self, cell: None
+    nbdev.serve.parallel = lambda f, items, **how: [f(x) for x in items]
+    proc = nbdev.serve.proc_nbs(path=str(NBS), force=True, n_workers=2)
     src = ROOT / "_site"
     prepare(Path(proc), src)
     shutil.rmtree(out, ignore_errors=True)

@@ -1,8 +1,22 @@
-"""Everything CI needs: `python tools/test.py [--slow] [STEP ...]`. Each step prints its seconds; the first failures are shown in full."""
+"""Everything CI needs: `python tools/test.py [--slow] [STEP ...]`.
 
-import argparse, filecmp, os, re, shutil, subprocess, sys, tempfile, time
+Each step prints its seconds and CPU seconds; the first failures are shown in full.
+"""
+
+import argparse
+import filecmp
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
 from pathlib import Path
 
+import attributes
+import longlines as long_lines
 from execute import notebooks, source_hash
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -106,15 +120,14 @@ def readme(slow=False):
 
 @step
 def notebook_cells(slow=False):
-    "Every cell of every notebook runs (`nbdev_test`), notebooks in parallel."
-    flags = ["--flags", "slow"] if slow else []
-    return run(
-        Path(sys.executable).parent / "nbdev_test",
-        "--n_workers",
-        os.cpu_count(),
-        "--do_print",
-        *flags,
-    )
+    "Every cell of every notebook runs, and says what its saved output says."
+    flags = ["--slow"] if slow else []
+    cmd = [sys.executable, "tools/cells.py", *flags]
+    try:
+        return subprocess.run(cmd, cwd=ROOT, timeout=LIMIT).returncode == 0
+    except subprocess.TimeoutExpired:
+        print(f"the notebooks did not end within {LIMIT} s.")
+        return False
 
 
 @step
@@ -125,7 +138,7 @@ def site(slow=False):
 
 @step
 def tests(slow=False):
-    "pytest, browser tests included when Chromium is there; `CSC_NB_BROWSER=1` makes them obligatory."
+    "pytest; browser tests need Chromium, `CSC_NB_BROWSER=1` makes them obligatory."
     done = subprocess.run(
         [
             sys.executable,
@@ -144,9 +157,19 @@ def tests(slow=False):
     return done.returncode == 0
 
 
+def borrowed_environment(folder):
+    "An empty environment that sees the packages of this one, but not our own package."
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin" / "python"
+    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    own = subprocess.check_output([python, "-c", ask], text=True).strip()
+    (Path(own) / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return python
+
+
 @step
 def package(slow=False):
-    "A source distribution builds; the wheel made from it works outside this folder."
+    "Source distribution, wheel and editable install: the same names, the same smoke test."
     with tempfile.TemporaryDirectory() as tmp:
         tmp = Path(tmp)
         skip = shutil.ignore_patterns(
@@ -156,16 +179,38 @@ def package(slow=False):
         make = "import setuptools.build_meta as b; b.build_sdist('../sdist')"
         if not run(sys.executable, "-c", make, cwd=tmp / "tree"):
             return False
-        sdist = next((tmp / "sdist").glob("*.tar.gz"))
-        pip = (sys.executable, "-m", "pip")
+        pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
         how = ("--no-deps", "--no-build-isolation", "-q")
-        if not run(*pip, "wheel", *how, "-w", tmp / "wheel", sdist):
+        if not run(*pip, "wheel", *how, "-w", tmp / "wheel", tmp / "tree"):
             return False
-        whl = next((tmp / "wheel").glob("*.whl"))
-        if not run(*pip, "install", "--no-deps", "-q", "--target", tmp / "lib", whl):
-            return False
-        smoke = ROOT / "tools" / "smoke.py"
-        return run(sys.executable, smoke, tmp / "lib", cwd=tmp, PYTHONPATH=str(tmp / "lib"))
+        kinds = {
+            "sdist": [next((tmp / "sdist").glob("*.tar.gz"))],
+            "wheel": [next((tmp / "wheel").glob("*.whl"))],
+            "editable": ["-e", tmp / "tree"],
+        }
+        said = {}
+        for kind, what in kinds.items():
+            python = borrowed_environment(tmp / kind)
+            into = (*pip, "--python", python, "install", "--force-reinstall", *how, *what)
+            if not run(*into):
+                return False
+            home = tmp / "tree" if kind == "editable" else tmp / kind
+            env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+            env["NUMBA_CACHE_DIR"] = str(tmp / "kernels")
+            done = subprocess.run(
+                [python, ROOT / "tools" / "smoke.py", home],
+                capture_output=True,
+                text=True,
+                cwd=tmp,
+                env=env,
+            )
+            if done.returncode:
+                print(kind, done.stdout[-3000:], done.stderr[-3000:], sep="\n")
+                return False
+            said[kind] = done.stdout
+        if len(set(said.values())) > 1:
+            print("the installs differ:", *said.items(), sep="\n")
+        return len(set(said.values())) == 1
 
 
 @step
@@ -175,6 +220,24 @@ def lint(slow=False):
     return run(ruff, "format", "--check", ".") and run(ruff, "check", ".")
 
 
+@step
+def longlines(slow=False):
+    "No line is wider than the page, but those that are on the list."
+    return long_lines.check()
+
+
+@step
+def types(slow=False):
+    "A type checker knows every attribute of our own classes (pyright)."
+    return attributes.check()
+
+
+def cpu_seconds():
+    "CPU time of the steps so far, with their processes."
+    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("steps", nargs="*", choices=[[], *STEPS], default=[])
@@ -182,13 +245,14 @@ def main():
     args = ap.parse_args()
     for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(v, "1")
+    os.environ["CSC_NB_QUIET"] = "1"
     failed = []
     for name in args.steps or STEPS:
-        start = time.time()
+        start, cpu = time.time(), cpu_seconds()
         ok = STEPS[name](args.slow)
+        word, took = "ok" if ok else "FAILED", time.time() - start
         print(
-            f"{name:15} {'ok' if ok else 'FAILED':7} {time.time() - start:5.0f} s",
-            flush=True,
+            f"{name:15} {word:7} {took:5.0f} s {cpu_seconds() - cpu:5.0f} CPU s", flush=True
         )
         if not ok:
             failed.append(name)

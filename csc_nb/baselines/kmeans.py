@@ -16,6 +16,8 @@ __all__ = ['COUNT', 'FINITE', 'ABOVE_0', 'AT_LEAST_0', 'Walk', 'SignedLinks', 'w
            'em_step', 'em_run', 'ConstrainedEM']
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #1d2598a8
+#| code-fold: true
+#| code-summary: "imports of the module"
 import heapq, warnings
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -43,6 +45,8 @@ from csc_nb.graph import (
 )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #1384c16b
+#| code-fold: true
+#| code-summary: "Walk and SignedLinks"
 class Walk(NamedTuple):
     """Points in the order of a walk, with their links.
 
@@ -109,6 +113,8 @@ class SignedLinks(NamedTuple):
     delta: np.ndarray = None  # `(m, d)` difference of the two ends, where it is used often
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #walk-code
+#| code-fold: true
+#| code-summary: "links in the order of the visits"
 @njit(cache=True)
 def _walk(order, indptr, nbr, w, edge):
     ptr = np.zeros(len(order) + 1, np.int64)
@@ -156,6 +162,8 @@ def links_of(
     return SignedLinks(*rows, a, b, s, mates, start, (group[a] == group[b])[mates.edge])
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #order-code
+#| code-fold: true
+#| code-summary: "rows and answers in an order of their own"
 def sort_answers(
     a: np.ndarray,  # `(m,)` first rows
     b: np.ndarray,  # `(m,)` second rows
@@ -213,6 +221,8 @@ def in_order(
     return order, sort_answers(place[c.a], place[c.b], c, len(X))
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #2337dd69
+#| code-fold: true
+#| code-summary: "starts from neighbourhoods"
 def fill_centres(X, C, K, rng):
     """Draw rows, far from the centres so far, until there are K.
 
@@ -264,6 +274,8 @@ def neighbourhood_start(
     return fill_centres(X, mean, K, rng)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #6bd4690c
+#| code-fold: true
+#| code-summary: "sums of groups"
 @njit(cache=True)
 def _sums(X, z, K):
     S = np.zeros((K, X.shape[1]))
@@ -297,6 +309,8 @@ def group_sums(
     return _sums(np.ascontiguousarray(X), z, K)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #702e1c2c
+#| code-fold: true
+#| code-summary: "centres of a restart"
 def start_centres(X, must, K, init, t, rng):
     """Centres of restart `t`.
 
@@ -331,6 +345,8 @@ def start_centres(X, must, K, init, t, rng):
     return kmeans_plusplus(X, K, random_state=rng)[0]
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #90cc3b3a
+#| code-fold: true
+#| code-summary: "distances and means"
 def mean_var(X):
     """Mean variance of a column, the unit of several parameters; 1 when all rows are equal.
 
@@ -374,6 +390,8 @@ def update_centres(
     return new
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #kmeans-run
+#| code-fold: true
+#| code-summary: "what a run gives"
 class KMeansRun(NamedTuple):
     """What one run from one start gives.
 
@@ -533,6 +551,8 @@ def warn_fewer_clusters(found, K):
     )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #cd2197d3
+#| code-fold: true
+#| code-summary: "give or take back a cluster"
 @njit(cache=True)
 def _mark(indptr, nbr, z, used, left, heap, b, k, step):
     "Give (step=1) or take back (−1) a cluster; False when a neighbour has none left."
@@ -553,6 +573,8 @@ def _mark(indptr, nbr, z, used, left, heap, b, k, step):
     return ok
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #71e523be
+#| code-fold: true
+#| code-summary: "the search with look ahead and backtracking"
 @njit(cache=True)
 def _colour_search(cost, indptr, nbr, budget):
     "Feasible clusters of blocks. Status 0 found, 1 infeasible (proved), 2 budget spent."
@@ -610,6 +632,8 @@ def _colour_search(cost, indptr, nbr, budget):
     return z, 0, -1
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #ccfbeaea
+#| code-fold: true
+#| code-summary: "moves of blocks"
 @njit(cache=True)
 def _block_moves(cost, indptr, nbr, z, order):
     "Each block to the cluster with fewest broken links, then least cost; how many moved."
@@ -634,6 +658,8 @@ def _block_moves(cost, indptr, nbr, z, order):
     return moved
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #kempe-code
+#| code-fold: true
+#| code-summary: "exchanges along chains"
 @njit(cache=True)
 def _swaps(cost, indptr, nbr, z, order, cap):
     "Exchange two clusters on a connected set of blocks where that lowers the sum."
@@ -681,6 +707,8 @@ def settle(cost, indptr, nbr, z, order, sweeps=50):
     return z
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #f248ac84
+#| code-fold: true
+#| code-summary: "must-link groups as blocks"
 class LinkBlocks(NamedTuple):
     """Must-link groups and the cannot-links between them.
 
@@ -781,6 +809,8 @@ def explain_infeasible(bl, K, status, b, max_backtrack):
     )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #cop-assign
+#| code-fold: true
+#| code-summary: "labels of the blocks"
 def broken_cannots(bl, z):
     return int((np.repeat(z, np.diff(bl.indptr)) == z[bl.nbr]).sum() // 2)
 
@@ -926,6 +956,8 @@ class COPKMeans(LinkedKMeans):
         return KMeansRun(z[bl.block], C, history)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #235392ca
+#| code-fold: true
+#| code-summary: "a sweep over the points"
 @njit(cache=True)
 def _move(i, price, z, nbr, lo, hi, stale):
     "Point `i` takes its cheapest cluster; if it moved, its neighbours' prices are stale."
@@ -971,6 +1003,8 @@ def link_fines(links, z):
     return float(np.abs(links.s)[same != (links.s > 0)].sum())
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #group-code
+#| code-fold: true
+#| code-summary: "moves of whole groups"
 @njit(cache=True)
 def _group_price(lo, hi, cost, ptr, nbr, w, inside, link, far, z, point, price):
     "Price of every cluster for the group at `lo:hi`; returns what it costs where it is."
@@ -1024,6 +1058,8 @@ def _group_moves(cost, ptr, nbr, w, inside, link, far, z, point, start, stale):
     return moved
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #settle-points
+#| code-fold: true
+#| code-summary: "sweeps until nothing moves"
 def settle_points(sweep, group_sweep, z):
     """Labels after moves of points and of groups until nothing moves.
 
@@ -1071,6 +1107,8 @@ def pck_assign(cost, links, order, starts):
     return min(found, key=lambda v: cost[np.arange(len(v)), v].sum() + link_fines(links, v))
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #pck-warmup
+#| code-fold: true
+#| code-summary: "rounds as in the paper"
 def pck_warmup(X, links, C, rng, rounds=100, patience=10):
     """Rounds of one fresh sweep and new means, as in the paper; the best centres.
 
@@ -1208,6 +1246,8 @@ def link_price(X, w):
     return float(X.var(0).mean()) if isinstance(w, str) else float(w)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #97e90303
+#| code-fold: true
+#| code-summary: "comparisons of pairs"
 @njit(cache=True)
 def _gap(Y, i, j):
     s = 0.0
@@ -1249,6 +1289,8 @@ def _compare(Y, r, order, i, j, best, count, budget):
     return i, j, best, count
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #farthest-code
+#| code-fold: true
+#| code-summary: "the farthest pair by pruned search"
 def farthest_pair(
     Y: np.ndarray,  # `(n, d)` points
     budget: int = None,  # most comparisons, default 20 per point and at least 100 000
@@ -1282,6 +1324,8 @@ def farthest_pair(
     )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #665096dd
+#| code-fold: true
+#| code-summary: "metrics and what follows from them"
 class Metric(NamedTuple):
     """One metric per cluster and what follows from it.
 
@@ -1354,6 +1398,8 @@ def make_metric(
     return Metric(*cols[:3], np.ascontiguousarray(cols[3].T), *cols[4:])
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #dff00add
+#| code-fold: true
+#| code-summary: "eq. (5) and (6)"
 class MPCKProblem(NamedTuple):
     """What does not change during a run.
 
@@ -1434,6 +1480,8 @@ def mpck_scatter(P: MPCKProblem, z, C, M) -> tuple:
     return S, n
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #4d2974aa
+#| code-fold: true
+#| code-summary: "the metric step"
 class MPCKState(NamedTuple):
     """Where a run stands.
 
@@ -1516,6 +1564,8 @@ def metric_step(s: MPCKState, P: MPCKProblem) -> MPCKState:
     return s
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #ffa67f4f
+#| code-fold: true
+#| code-summary: "prices under (5)"
 @njit(cache=True)
 def _mpck_price(p, cost, ptr, nbr, w, link, far, z, price):
     "Price of every cluster for the p-th point of a walk under (5)."
@@ -1545,6 +1595,8 @@ def _mpck_icm(cost, ptr, nbr, w, link, far, z, point, stale):
     return moved
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-assign
+#| code-fold: true
+#| code-summary: "labels under (5)"
 def mpck_assign(s: MPCKState, P: MPCKProblem, order, greedy=False) -> np.ndarray:
     """Labels by moves of points and groups, afresh and from `s.z`; the lower (5) wins.
 
@@ -1581,6 +1633,8 @@ def mpck_assign(s: MPCKState, P: MPCKProblem, order, greedy=False) -> np.ndarray
     return min(found, key=lambda v: mpck_objective(P, v, s.C, M))
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-warmup
+#| code-fold: true
+#| code-summary: "the warm-up"
 def mpck_init(P: MPCKProblem, C) -> MPCKState:
     """Euclidean metrics, no labels yet.
 
@@ -1639,6 +1693,8 @@ def mpck_warmup(s: MPCKState, P: MPCKProblem, rounds, rng, greedy=False, patienc
     return best
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #mpck-descend
+#| code-fold: true
+#| code-summary: "steps that never raise (5)"
 def mpck_step(s: MPCKState, P: MPCKProblem, rng) -> MPCKState:
     """Labels, means and a damped metric step, none of which raises (5).
 
@@ -1807,6 +1863,8 @@ class MPCKMeans(LinkedKMeans):
         return np.argmin(price, axis=0)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #dfc6a5f2
+#| code-fold: true
+#| code-summary: "the paper's rules, and a sweep over the points"
 @njit(cache=True)
 def _cvqe_rules(cost, a, b, s, G, H, z):
     "The paper's assignment: each broken link in turn takes the best of K² choices."
@@ -1848,6 +1906,8 @@ def _cvqe_icm(cost, indptr, nbr, w, G, H, z, order, stale):
     return moved
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #c235939b
+#| code-fold: true
+#| code-summary: "eq. (7) and (8)"
 def centre_gaps(C):
     """Squared distances of the centres, and of each to the next one.
 
@@ -1908,6 +1968,8 @@ def cvqe_centres(X, z, C, links):
     return np.linalg.solve(np.diag(n + W.sum(1) + 1e-12) - W, S)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #44ed1085
+#| code-fold: true
+#| code-summary: "CVQE"
 class _RuleKMeans(LinkedKMeans):
     "CVQE and LCVQE: rules per link, then (`polish`) moves per point."
 
@@ -2001,6 +2063,8 @@ class CVQE(_RuleKMeans):
         return z
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #f18a5f24
+#| code-fold: true
+#| code-summary: "the paper's rules"
 @njit(cache=True)
 def _two_nearest(D):
     "Nearest and second nearest centre of every row."
@@ -2042,6 +2106,8 @@ def _lcvqe_rules(D, a, b, s, near, z):
             z[f] = _next(near, f, k)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #396d4065
+#| code-fold: true
+#| code-summary: "prices under (9)"
 @njit(cache=True)
 def _lcvqe_price(i, D, indptr, nbr, w, near, z, price):
     "Price of every cluster for point `i` under (9)."
@@ -2071,6 +2137,8 @@ def _lcvqe_icm(D, indptr, nbr, w, near, z, order, stale):
     return moved
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #5840abe2
+#| code-fold: true
+#| code-summary: "eq. (9) and its centres"
 def _lcvqe_broken(D, z, links):
     "Broken must-links; far ends and next centres of broken cannot-links."
     near, za, zb = _two_nearest(D), z[links.a], z[links.b]
@@ -2120,6 +2188,8 @@ def lcvqe_centres(X, z, C, links):
     return np.where((total > 0)[:, None], new, update_centres(X, z, C))
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #53fd6351
+#| code-fold: true
+#| code-summary: "LCVQE"
 class LCVQE(_RuleKMeans):
     """k-means in which a broken link pulls centres, eq. (9) (Pelleg and Baras 2007).
 
@@ -2157,6 +2227,8 @@ class LCVQE(_RuleKMeans):
         return z
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #cd3eade3
+#| code-fold: true
+#| code-summary: "seeds from labels or links"
 def seeds_from_links(
     X: np.ndarray,  # `(n, d)`
     group: np.ndarray,  # `(n,)` group of each row, −1 for none
@@ -2363,6 +2435,8 @@ class SeededKMeans(LinkedKMeans):
         return KMeansRun(z, C, history)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #constrained-kmeans
+#| code-fold: true
+#| code-summary: "ConstrainedKMeans"
 class ConstrainedKMeans(SeededKMeans):
     """Seeded k-means in which seeds keep their cluster (Basu et al. 2002).
 
@@ -2380,6 +2454,8 @@ class ConstrainedKMeans(SeededKMeans):
     method_name, _clamp = "constrained-kmeans", True
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #07effa96
+#| code-fold: true
+#| code-summary: "the exact sum and the mean field"
 @njit(cache=True)
 def _piece_exact(ell, a, b, w):
     "Sum over all labelings of one piece: log Z and marginals; `w` are the β of its links."
@@ -2428,6 +2504,8 @@ def _mean_field(ell, indptr, nbr, w, q, blocks, sweeps):
             break
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #3c032fd4
+#| code-fold: true
+#| code-summary: "chunklets and pieces"
 class EMPieces(NamedTuple):
     """Chunklets, and the pieces into which cannot-links join them.
 
@@ -2492,6 +2570,8 @@ def em_pieces(X, must, cannot, beta, K, limit):
     )
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #031d1e6d
+#| code-fold: true
+#| code-summary: "E step, M step, densities"
 def em_expect(ell, P, q):
     """E step: responsibilities of the chunklets (updated in place) and the bound.
 
@@ -2565,6 +2645,8 @@ def log_normal(X, mu, cov):
     return out
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #em-run
+#| code-fold: true
+#| code-summary: "init, step and run"
 class EMState(NamedTuple):
     """Responsibilities and the mixture that follows from them.
 

@@ -9,6 +9,8 @@ __all__ = ['differences', 'MetricLearner', 'minimise_psd', 'kkt', 'lengths', 'we
            'LSMLKMeans', 'SparseLPKMeans']
 
 # %% ../../nbs/21_metric_baselines.ipynb #398e0da7
+#| code-fold: true
+#| code-summary: "imports of the module"
 import warnings
 from numbers import Integral
 import numpy as np
@@ -34,6 +36,8 @@ from ..estimators import ConstrainedClusterer, broken_answers, frame_index
 from ..graph import ml_components
 
 # %% ../../nbs/21_metric_baselines.ipynb #a99320a3
+#| code-fold: true
+#| code-summary: "MetricLearner: the base of all learners"
 def differences(X, c):
     """Difference vectors, signs and weights of the answered pairs.
 
@@ -113,6 +117,8 @@ class MetricLearner(TransformerMixin, BaseEstimator):
         return self._validate_X(X, reset=False) @ self.components_
 
 # %% ../../nbs/21_metric_baselines.ipynb #e9e7acda
+#| code-fold: true
+#| code-summary: "L-BFGS on the root of A, and the KKT conditions"
 def minimise_psd(
     f,  # A → (value, gradient)
     A0: np.ndarray,  # `(d, d)` start, positive definite
@@ -242,6 +248,8 @@ def mmc_objective(
     return f
 
 # %% ../../nbs/21_metric_baselines.ipynb #b97ee31d
+#| code-fold: true
+#| code-summary: "MMC"
 class MMC(MetricLearner):
     """Similar pairs close, dissimilar ones apart, eq. (3) (Xing et al. 2003).
 
@@ -299,6 +307,8 @@ class MMC(MetricLearner):
         return minimise_psd(f, A0, self.diagonal, self.max_iter, self.tol)
 
 # %% ../../nbs/21_metric_baselines.ipynb #434ebef0
+#| code-fold: true
+#| code-summary: "the scatter C, and RCA"
 def chunklet_scatter(X, must):
     """The matrix C of eq. (4) and the number of rows in chunklets.
 
@@ -364,6 +374,8 @@ def logdet_div(
     return float(np.trace(M) - np.linalg.slogdet(M)[1] - len(A))
 
 # %% ../../nbs/21_metric_baselines.ipynb #251b3c24
+#| code-fold: true
+#| code-summary: "one pass of (8) as a kernel"
 @njit(cache=True)
 def _itml_pass(A, V, delta, gamma, lam, xi):
     "One pass of (8) over all links; returns the largest change of a multiplier."
@@ -448,6 +460,8 @@ def itml(
     return A, lam, xi, history
 
 # %% ../../nbs/21_metric_baselines.ipynb #ba10b706
+#| code-fold: true
+#| code-summary: "ITML"
 class ITML(MetricLearner):
     """The metric nearest to Euclidean that the answers allow, eq. (6) (Davis et al. 2007).
 
@@ -517,6 +531,8 @@ class ITML(MetricLearner):
         return A, history, len(history) - 1
 
 # %% ../../nbs/21_metric_baselines.ipynb #d2668ff8
+#| code-fold: true
+#| code-summary: "comparisons from triplets and from pairs"
 def comparisons(
     X: np.ndarray,  # `(n, d)`
     c=None,  # resolved Constraints
@@ -592,6 +608,8 @@ def lsml_objective(near, far, w, eta, A0):
     return f
 
 # %% ../../nbs/21_metric_baselines.ipynb #b72e49df
+#| code-fold: true
+#| code-summary: "LSML"
 class LSML(MetricLearner):
     """A metric from triplets, or must-links against cannot-links, eq. (9) (Liu et al. 2012).
 
@@ -664,6 +682,8 @@ class LSML(MetricLearner):
         return minimise_psd(f, A0, False, self.max_iter, self.tol)
 
 # %% ../../nbs/21_metric_baselines.ipynb #b78c42ba
+#| code-fold: true
+#| code-summary: "the linear program, and SparseLP"
 def sparse_lp(near, far, w, gamma):
     """Solve (10): A, value, and the value of the dual program.
 
@@ -730,6 +750,8 @@ class SparseLP(LSML):
         return (A, [value]) if A.any() else (np.eye(len(A)), [value])
 
 # %% ../../nbs/21_metric_baselines.ipynb #60dd7162
+#| code-fold: true
+#| code-summary: "cross-validation on the answers"
 def tune_learner(
     learner,  # a metric learner
     grid: tuple,  # its parameter, and values to try
@@ -931,6 +953,8 @@ class MetricKMeans(ConstrainedClusterer):
         return np.searchsorted(self._used, self.kmeans_.predict(Y))
 
 # %% ../../nbs/21_metric_baselines.ipynb #1cfe0d1a
+#| code-fold: true
+#| code-summary: "the clusterers, one for each metric"
 class ITMLKMeans(MetricKMeans):
     """k-means under the metric of `ITML`.
 

@@ -10,6 +10,8 @@ __all__ = ['FREE', 'link_matrices', 'PlainSpectral', 'rewrite_links', 'additive_
            'recursive_split', 'repair', 'join_parts', 'last_rung', 'climb', 'COSC', 'cosc_demo']
 
 # %% ../../nbs/22_spectral_baselines.ipynb #dbc73493
+#| code-fold: true
+#| code-summary: "imports of the module"
 import warnings
 from numbers import Integral, Real
 from typing import NamedTuple
@@ -38,6 +40,8 @@ from csc_nb.spectral import (
 )
 
 # %% ../../nbs/22_spectral_baselines.ipynb #558dc4e4
+#| code-fold: true
+#| code-summary: "must- and cannot-links as two graphs"
 def link_matrices(
     c,  # resolved `Constraints`, or None
     n: int,  # rows
@@ -154,6 +158,8 @@ class _SpectralMethod(ConstrainedClusterer):
         return float(V.shape[1] - (V * (s * (W @ (s * V)))).sum())
 
 # %% ../../nbs/22_spectral_baselines.ipynb #d2b0d4eb
+#| code-fold: true
+#| code-summary: "PlainSpectral"
 class PlainSpectral(_SpectralMethod):
     """Normalised spectral clustering (Ng, Jordan and Weiss 2001).
 
@@ -177,6 +183,8 @@ class PlainSpectral(_SpectralMethod):
         return spectral_embedding(W, K, random_state=seed).vectors
 
 # %% ../../nbs/22_spectral_baselines.ipynb #fd096039
+#| code-fold: true
+#| code-summary: "links written into the affinity, and the operator N"
 def rewrite_links(
     W,  # `(n, n)` affinity
     must,
@@ -231,6 +239,8 @@ def additive_operator(W) -> LinearOperator:
     return LinearOperator(W.shape, matvec=mul, matmat=mul, dtype=np.float64)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #5912eb8e
+#| code-fold: true
+#| code-summary: "SpectralLearning"
 class SpectralLearning(_SpectralMethod):
     """Links written into the affinity (Kamvar, Klein and Manning 2003).
 
@@ -254,6 +264,8 @@ class SpectralLearning(_SpectralMethod):
         return _signed(leading(additive_operator(A), parts, K, random_state=seed)[1])
 
 # %% ../../nbs/22_spectral_baselines.ipynb #c92c6680
+#| code-fold: true
+#| code-summary: "SpectralRegularization"
 def laplacian(A):
     """Graph Laplacian of a symmetric sparse matrix.
 
@@ -328,6 +340,8 @@ class SpectralRegularization(_SpectralMethod):
         return _signed(leading(op, parts, K, random_state=seed)[1])
 
 # %% ../../nbs/22_spectral_baselines.ipynb #22dd33ac
+#| code-fold: true
+#| code-summary: "feasible vectors, cheapest first"
 def csp_vectors(
     W,  # `(n, n)` affinity
     Q,  # `(n, n)` signed answers
@@ -380,6 +394,8 @@ def _quadratic(W, s, v):
     return (v * v).sum(0) - (v * (s[:, None] * (W @ (s[:, None] * v)))).sum(0)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #567a8d36
+#| code-fold: true
+#| code-summary: "the generalised eigenproblem"
 def _generalised(W, s, B, k, seed, ridge=1e-6):
     "Unit vectors with the `k` largest 1/λ of B v = (1/λ)(L̄ + ridge) v."
     n = len(s)
@@ -409,6 +425,8 @@ def _generalised(W, s, B, k, seed, ridge=1e-6):
     return _signed(v / np.linalg.norm(v, axis=0))
 
 # %% ../../nbs/22_spectral_baselines.ipynb #0198f871
+#| code-fold: true
+#| code-summary: "FlexibleSpectral"
 class FlexibleSpectral(_SpectralMethod):
     """Flexible constrained spectral clustering, CSP (Wang and Davidson 2010, K-way).
 
@@ -484,6 +502,8 @@ class FlexibleSpectral(_SpectralMethod):
         return spectral_embedding(W, K, random_state=seed).vectors
 
 # %% ../../nbs/22_spectral_baselines.ipynb #2f585a66
+#| code-fold: true
+#| code-summary: "the problem (1) and the value of a set"
 class CutProblem(NamedTuple):
     """A graph with links and the price of breaking them; must-links are already part of `A`.
 
@@ -553,6 +573,8 @@ def cut_value(
     return float((cut + P.Q.sum() / 2 - kept) * vol / (v * (vol - v)))
 
 # %% ../../nbs/22_spectral_baselines.ipynb #fb7ff85b
+#| code-fold: true
+#| code-summary: "the best level set in one pass"
 @njit(cache=True)
 def _sweep(order, Ap, Ai, Ax, Qp, Qi, Qx, deg, top, vol):
     "Size and value of the best prefix of `order`; `top` is the numerator of the empty set."
@@ -629,6 +651,8 @@ def cannot_gradient(f, Q):
     return np.bincount(i, Q.data * np.sign(f[i] - f[Q.indices]), minlength=len(f))
 
 # %% ../../nbs/22_spectral_baselines.ipynb #646cf39c
+#| code-fold: true
+#| code-summary: "total variation on a graph by FISTA"
 @njit(cache=True)
 def _tv_prox(g, ei, ej, w, tau, alpha, max_iter, tol):
     "Solve (5) by FISTA with restarts on the dual; `alpha` is the start and is overwritten."
@@ -659,6 +683,8 @@ def _tv_prox(g, ei, ej, w, tau, alpha, max_iter, tol):
     return f, it
 
 # %% ../../nbs/22_spectral_baselines.ipynb #bbe98e5d
+#| code-fold: true
+#| code-summary: "RatioDCA as init and step"
 class CutState(NamedTuple):
     """A vector, its best level set and the value of that set.
 
@@ -752,6 +778,8 @@ def cosc_run(f, P, max_iter=50, **kw) -> list:  # every state
     return path
 
 # %% ../../nbs/22_spectral_baselines.ipynb #b10829fd
+#| code-fold: true
+#| code-summary: "a graph with links; merging"
 class LinkedGraph(NamedTuple):
     """A graph with the links of the answers.
 
@@ -833,6 +861,8 @@ def linked_graph(W, must=None, cannot=None, deg=None) -> LinkedGraph:
     return LinkedGraph(W, degrees(W) if deg is None else deg, must, cannot)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #5b49aee4
+#| code-fold: true
+#| code-summary: "two colours, or none"
 def two_colouring(
     Q,  # cannot-links among rows (blocks)
     f: np.ndarray,  # where a row lies if no link binds it; decides which colour is which
@@ -870,6 +900,8 @@ def two_colouring(
     return np.where(side == 0, np.where(lean > 0, 1.0, -1.0), side)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #33b7f75c
+#| code-fold: true
+#| code-summary: "starts of a two-way cut"
 def _second(W, deg, Q=None, seed=0):
     "Second leading eigenvector of D^(-1/2)(W − Q)D^(-1/2), as a function on the rows."
     if W.shape[0] < 3:
@@ -915,6 +947,8 @@ def two_way(
     return min(ends, key=lambda s: s.F)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #4e4efe13
+#| code-fold: true
+#| code-summary: "what a partition costs"
 def kway_value(labels, G: LinkedGraph, gamma: float) -> float:
     """What a partition costs: Σ (cut + γ·broken)/vol.
 
@@ -977,6 +1011,8 @@ def loss(labels, G: LinkedGraph) -> tuple:
     return broken_weight(labels, G.must, G.cannot), kway_value(labels, G, 0.0)
 
 # %% ../../nbs/22_spectral_baselines.ipynb #e6b16d2b
+#| code-fold: true
+#| code-summary: "K − 1 splits"
 def recursive_split(
     G: LinkedGraph,
     K: int,  # clusters
@@ -1021,6 +1057,8 @@ def recursive_split(
     return labels
 
 # %% ../../nbs/22_spectral_baselines.ipynb #4d8ed650
+#| code-fold: true
+#| code-summary: "repair of broken cannot-links"
 def repair(
     labels: np.ndarray,  # `(n,)`
     G: LinkedGraph,
@@ -1063,6 +1101,8 @@ def repair(
     return labels
 
 # %% ../../nbs/22_spectral_baselines.ipynb #6bc1e290
+#| code-fold: true
+#| code-summary: "links between the parts of a graph"
 def join_parts(
     W: sp.csr_matrix,  # graph of near neighbours
     X: np.ndarray,  # the rows
@@ -1290,6 +1330,8 @@ class COSC(_SpectralMethod):
         return True
 
 # %% ../../nbs/22_spectral_baselines.ipynb #44e30f00
+#| code-fold: true
+#| code-summary: "the toy at one price"
 def cosc_demo(
     gamma: float = 1.0,  # price of a broken link, in mean degrees
     noise: float = 0.1,  # share of wrong answers

@@ -49,7 +49,7 @@ function onKey(event) {
 function render({ model, el }) {
   const root = tag("div", { class: "csc-ask", tabindex: 0, role: "group" });
   const parts = {};
-  for (const name of ["head", "form", "question", "answers", "more", "message", "conflict", "panel", "results", "help"]) {
+  for (const name of ["head", "form", "question", "answers", "more", "message", "tables", "conflict", "panel", "results", "help"]) {
     parts[name] = tag("div", { class: `csc-${name}` });
     root.append(parts[name]);
   }
@@ -108,6 +108,7 @@ function render({ model, el }) {
     if ((s.answers || []).length) parts.more.append(tag("button", { type: "button", class: "csc-icon", title: word("help"), onclick: view.help }, "?"));
     parts.results.replaceChildren();
     if (s.results) drawResults(s.results);
+    drawTables(s.tables || [], s.cases);
     requestAnimationFrame(() => {
       since = performance.now();
       root.dataset.turn = s.turn || "";
@@ -217,6 +218,32 @@ function render({ model, el }) {
     );
   }
 
+  function drawCell(value, label) {
+    if (value !== null && typeof value === "object") {
+      const select = (event) => event.target.select();
+      const field = tag("input", { type: "text", readonly: true, "aria-label": word("links"), onfocus: select });
+      field.value = value.link;
+      return tag("td", { class: "csc-link" }, field);
+    }
+    return tag("td", { "data-label": label }, tag("bdi", {}, `${value}`));
+  }
+
+  function drawTables(tables, cases) {
+    const sections = tables.map((t) => {
+      const head = tag("tr", {}, t.head.map((h) => tag("th", { scope: "col" }, h)));
+      const rows = t.rows.map((r) => tag("tr", {}, r.map((v, k) => drawCell(v, t.head[k]))));
+      const grid = tag("table", { class: "csc-columns csc-numbers" }, tag("thead", {}, head), tag("tbody", {}, rows));
+      const note = t.note ? tag("div", { class: "csc-note" }, t.note) : null;
+      return tag("section", {}, tag("h4", {}, t.title), tag("div", { class: "csc-scroll" }, grid), note);
+    });
+    if (cases) {
+      const boxes = cases.cases.map((c) =>
+        tag("div", { class: "csc-suspect" }, tag("p", {}, tag("bdi", {}, c.text)), tag("div", { html: c.cards })));
+      sections.push(tag("section", {}, tag("h4", {}, cases.title), ...boxes, tag("div", { class: "csc-note" }, cases.more)));
+    }
+    parts.tables.replaceChildren(...sections);
+  }
+
   function drawHelp(open) {
     parts.help.replaceChildren();
     if (!open) return;
@@ -237,6 +264,9 @@ function render({ model, el }) {
     if (!lab() && !document.querySelector(".csc-plain")) {
       document.body.classList.add("csc-page");
       document.body.classList.toggle("csc-page-dark", dark);
+      const colour = dark ? "#15171b" : "#ffffff";
+      for (const node of [document.documentElement, document.body]) node.style.setProperty("background", colour, "important");
+      document.body.style.minHeight = "100vh";
     }
   }
 

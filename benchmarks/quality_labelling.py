@@ -1,0 +1,93 @@
+"""Do 25 right answers end no worse than k-means told K? Ten sets, five seeds, K told and found.
+
+`python benchmarks/quality_labelling.py OUT.csv [--seeds 100 101] [--answers 25]`: rows that are
+in OUT.csv are not run again. The sets: the gallery's four, and the first six of the comparison.
+"""
+
+import argparse
+import csv
+import warnings
+from pathlib import Path
+
+import nbformat
+import numpy as np
+from sklearn.cluster import KMeans
+
+from csc_nb.datasets import load
+from csc_nb.labelling import AskPairs
+from csc_nb.metrics import ari
+from csc_nb.ncobras import NCOBRAS
+from csc_nb.oracles import NoisyOracle
+
+ROOT = Path(__file__).resolve().parent.parent
+COMPARISON = ("iris", "wine", "newthyroid", "glass", "ecoli", "heart_statlog")
+FIELDS = ("set", "seed", "given", "n", "K", "answers", "ari", "kmeans", "clusters")
+
+
+def gallery():
+    "The four collections of the gallery, made by its own cells."
+    wanted = ("rows = pd.DataFrame", "TEXTS = {", "TEXTS |=", "texts = (", "pictures, y_")
+    book = nbformat.read(ROOT / "nbs" / "30c_gallery.ipynb", 4)
+    code = [c.source for c in book.cells if c.cell_type == "code"]
+    room = {}
+    exec(code[0], room)
+    for source in code[1:]:
+        if any(w in source for w in (*wanted, "curves, y_series = (")):
+            kept = source.split("session = answer")[0].split("out = []")[0]
+            if "for name, (data" not in source:
+                exec(kept, room)
+    yield "gallery rows", room["rows"], room["y_rows"], dict(id="bottle")
+    yield "gallery texts", room["texts"][["text"]], room["y_texts"], {}
+    yield "gallery pictures", room["pictures"], room["y_pics"], {}
+    yield "gallery series", room["curves"], room["y_series"], {}
+
+
+def tables(most=300):
+    "Six sets of the comparison, at most 300 rows of each."
+    for name in COMPARISON:
+        b = load(name)
+        y = np.unique(b.target, return_inverse=True)[1]
+        pick = np.sort(np.random.default_rng(0).permutation(len(y))[:most])
+        data = {f"x{j}": b.data[pick, j] for j in range(b.data.shape[1])}
+        yield name, data, y[pick], {}
+
+
+def one(data, y, kw, seed, told, answers):
+    "One person who is always right."
+    K = len(set(y)) if told else None
+    learner = NCOBRAS(random_state=seed)
+    s = AskPairs(data, log=None, learner=learner, n_clusters=K, **kw)
+    person = NoisyOracle(y)
+    while s.turn is not None and len(s.said) < answers:
+        s.answer(s.turn.id, person(s.turn.query))
+    k = KMeans(len(set(y)), n_init=10, random_state=seed).fit(s.items.X).labels_
+    return s, ari(y, s.labels), ari(y, k)
+
+
+def main():
+    ap = argparse.ArgumentParser()
+    ap.add_argument("out")
+    ap.add_argument("--seeds", type=int, nargs="+", default=list(range(100, 105)))
+    ap.add_argument("--answers", type=int, default=25)
+    args = ap.parse_args()
+    out = Path(args.out)
+    old = list(csv.DictReader(out.open())) if out.exists() else []
+    done = {(r["set"], r["seed"], r["given"]) for r in old}
+    if not old:
+        out.write_text(",".join(FIELDS) + "\n")
+    warnings.simplefilter("ignore")
+    for seed in args.seeds:
+        for name, data, y, kw in (*gallery(), *tables()):
+            for told in (True, False):
+                given = "K told" if told else "K found"
+                if (name, str(seed), given) in done:
+                    continue
+                s, score, rival = one(data, y, kw, seed, told, args.answers)
+                row = (name, seed, given, len(y), len(set(y)), len(s.said))
+                row += (f"{score:.4f}", f"{rival:.4f}", s.status().clusters)
+                with out.open("a") as f:
+                    f.write(",".join(map(str, row)) + "\n")
+
+
+if __name__ == "__main__":
+    main()

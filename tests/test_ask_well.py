@@ -1,0 +1,484 @@
+"""Whom to ask, what, and when to stop: against enumeration, by limits, replays and undo."""
+
+import json
+import math
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_blobs
+
+from csc_nb.answer_model import AnswerClustering
+from csc_nb.ask_well import (
+    Annotator,
+    AskWell,
+    PairFor,
+    PanelRunner,
+    TripleFor,
+    Voice,
+    WorldBelief,
+    all_partitions,
+    as_panel,
+    ask_panel_session,
+    error_interval,
+    information,
+    joint_chances,
+    misled_together,
+    near_pairs,
+    panel_report,
+    run_ask,
+    simple_voice,
+    teaching_bits,
+    truth_codes,
+)
+from csc_nb.cli import main
+from csc_nb.cli import parser as cli_parser
+from csc_nb.oracles import NoisyOracle, Pair, read_journal
+
+
+def entropy(p):
+    return -sum(x * math.log2(x) for x in p if x > 0)
+
+
+def brute_information(worlds, prior, items, table):
+    "H(partition) minus its mean after the answer, by listing partitions and responses."
+    after = 0.0
+    for r in range(len(table[0])):
+        joint = []
+        for z, w in zip(worlds, prior):
+            z = [z[i] for i in items]
+            if len(items) == 2:
+                t = int(z[0] == z[1])
+            else:
+                pairs = [z[0] == z[1], z[0] == z[2], z[1] == z[2]]
+                t = pairs.index(True) if sum(pairs) == 1 else 3
+            joint.append(w * table[t][r])
+        total = sum(joint)
+        after += total * entropy([x / total for x in joint]) if total else 0.0
+    return entropy(prior) - after
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("items", [(0, 1), (2, 3), (0, 1, 2), (1, 3, 4)])
+def test_information_about_the_truth_is_information_about_the_partition(seed, items):
+    rng = np.random.default_rng(seed)
+    worlds = all_partitions(5)
+    prior = rng.dirichlet(np.full(len(worlds), 0.5))
+    kind, T = ("pair", 2) if len(items) == 2 else ("triple", 4)
+    table = rng.dirichlet(np.ones(T + 1), size=T)
+    codes = truth_codes(worlds, kind, np.array([items]))[:, 0]
+    post = np.bincount(codes, prior, minlength=T)[None]
+    joint = joint_chances(post, post, Voice(table, np.eye(T)))
+    assert joint.sum() == pytest.approx(1)
+    slow = brute_information(worlds.tolist(), prior.tolist(), items, table)
+    assert information(joint)[0] == pytest.approx(slow, abs=1e-10)
+
+
+def all_stories(sigma, table, opinion, eps, said):
+    "Joint chance of truth and of two responses of one group, story by story."
+    out = np.zeros((2, 3, 3))
+    for truth, misled, seen, thought, r, s in product(
+        (0, 1), (0, 1), (0, 1), (0, 1), range(3), range(3)
+    ):
+        w = sigma[truth] * (eps * sigma[seen] if misled else (1 - eps) * (seen == truth))
+        out[truth, r, s] += (
+            w * opinion[seen][thought] * table[thought][r] * table[thought][s]
+        )
+    return out
+
+
+def test_a_second_opinion_of_the_same_group_by_all_stories():
+    sigma, eps = np.array([0.7, 0.3]), 0.2
+    table = np.array([[0.85, 0.1, 0.05], [0.2, 0.7, 0.1]])
+    opinion = np.array([[0.95, 0.05], [0.15, 0.85]])
+    every = all_stories(sigma, table, opinion, eps, None)
+    first = 1  # the first member said "same"
+    given = every[:, first] / every[:, first].sum()
+    post = given.sum(1)[None]
+    voice = Voice(table, opinion, eps)
+    joint = joint_chances(post, sigma[None], voice, like=table[None, :, first])
+    np.testing.assert_allclose(joint[0], given, atol=1e-12)
+
+
+def test_limits_of_information():
+    even = np.full((1, 2), 0.5)
+    bits = lambda v: information(joint_chances(even, even, v))[0]
+    assert bits(simple_voice(1.0)) == pytest.approx(1.0)
+    assert bits(simple_voice(0.5)) == pytest.approx(0.0, abs=1e-12)
+    assert bits(simple_voice(0.0)) == pytest.approx(1.0)  # a liar tells as much
+    assert bits(simple_voice(0.9)) == pytest.approx(1 - entropy([0.9, 0.1]))
+    assert bits(simple_voice(0.9, unsure=0.5)) == pytest.approx(bits(simple_voice(0.9)) / 2)
+    fooled = misled_together(joint_chances(even, even, simple_voice(1.0)), even, 1.0)
+    assert information(fooled)[0] == pytest.approx(0.0, abs=1e-12)
+    shared = simple_voice(0.95, shared=0.3)
+    once = information(joint_chances(even, even, shared))[0]
+    assert once < bits(simple_voice(0.95))
+    n = np.arange(200)
+    assert all(np.diff([teaching_bits(k) for k in n]) < 0)
+
+
+def test_all_partitions_are_counted_by_bell():
+    assert [len(all_partitions(n)) for n in range(8)] == [1, 1, 2, 5, 15, 52, 203, 877]
+    z = all_partitions(5)
+    assert len({tuple(r) for r in z.tolist()}) == 52
+
+
+def toy(panel, **how):
+    return AskWell(AnswerClustering(), panel, random_state=0, **how)
+
+
+def brute_weights(told, voices, n):
+    "Weights of all partitions after some answers, one factor after the other."
+    worlds = all_partitions(n)
+    w, looks = np.full(len(worlds), 1 / len(worlds)), {}
+    for kind, items, who, said in told:
+        truth = np.array([int(z[items[0]] == z[items[1]]) for z in worlds])
+        if items not in looks:
+            looks[items] = np.array([w[truth == 0].sum(), w[truth == 1].sum()])
+        voice = voices[who, kind]
+        seen = voice.opinion @ voice.report[:, said]
+        factor = (1 - voice.eps) * seen + voice.eps * looks[items] @ seen
+        w = w * factor[truth]
+        w = w / w.sum()
+    return w
+
+
+def test_few_items_are_believed_exactly():
+    panel = [Annotator("a", group="x"), Annotator("b", group="y", price=3)]
+    learner = toy(panel).start(list("uvwxy"))
+    for _ in range(8):
+        q = learner.ask()
+        learner.tell(q, "same" if sum(q.items) % 2 else "different")
+    belief = learner.state_.belief
+    w = brute_weights(learner.state_.told, belief.voices, 5)
+    np.testing.assert_allclose(belief.w, w, atol=1e-9)
+
+
+def test_answers_that_nobody_asked_for_count_at_once():
+    panel = [Annotator("a", group="x"), Annotator("b", group="y", price=3)]
+    learner = toy(panel).start(list("uvwxy"))
+    before = learner.state_.belief.chances("pair", [[3, 4]])[0, 1]
+    learner.hear(PairFor(3, 4, annotator="b", price=3.0), "same")
+    assert learner.state_.belief.chances("pair", [[3, 4]])[0, 1] > before + 0.3
+    assert learner.n_queries_ == 1 and learner.spent_ == 3.0
+    pending = learner.ask()
+    other = "b" if pending.annotator == "a" else "a"
+    learner.hear(PairFor(*pending.items, annotator=other), "different")
+    told = learner.state_.told[-1]  # not taken for the answer of the one who was asked
+    assert panel[told[2]].name == other and told[1] == pending.items
+    learner.undo(2)
+    assert learner.spent_ == 0
+
+
+def simulated(n=80, seed=0, K=3):
+    X, y = make_blobs(n, 3, centers=K, cluster_std=2.5, random_state=seed)
+    cheap = Annotator("model", NoisyOracle(y, 0.2, random_state=1, persistent=True))
+    ann = Annotator("ann", NoisyOracle(y, 0.02, random_state=2), price=10, group="people")
+    return X, y, [cheap, ann]
+
+
+def test_ask_tell_undo_and_replay_give_the_same_questions():
+    X, y, panel = simulated()
+    one = AskWell(AnswerClustering(3), panel, budget=60, random_state=0).start(X)
+    asked = []
+    for _ in range(25):
+        q = one.ask()
+        assert one.ask() == q and q.annotator in ("model", "ann")
+        asked.append(q)
+        one.tell(q, one.ask_panel(q))
+    one.undo(10)
+    again = []
+    for _ in range(10):
+        q = one.ask()
+        again.append(q)
+        one.tell(q, one.ask_panel(q))
+    assert again == asked[15:]
+    with pytest.raises(ValueError, match="Stale"):
+        one.tell(asked[0], "same")
+
+
+def test_the_bill_is_paid_and_never_passed():
+    X, y, panel = simulated()
+    learner = AskWell(AnswerClustering(3), panel, budget=37.5, random_state=0).fit(X)
+    table = learner.annotators_
+    assert learner.spent_ <= 37.5 and table.cost.sum() == pytest.approx(learner.spent_)
+    assert learner.why_stopped_ == "nothing is left to ask for this money"
+    assert learner.ask() is None and len(learner.labels_) == len(X)
+    assert learner.answer_table_.n_answers == learner.n_queries_ == table.n_answers.sum()
+
+
+def test_nothing_is_worth_asking_and_goals_stop():
+    X, y, panel = simulated()
+    none = AskWell(AnswerClustering(3), panel, min_rate=1e6, random_state=0).start(X)
+    assert none.ask() is None and none.why_stopped_ == "no question is worth its price"
+    goal = AskWell(AnswerClustering(3), panel, goal=0.5, random_state=0).fit(X)
+    assert goal.why_stopped_ == "the goal is reached" and goal.n_queries_ == 30
+    said = goal.statement_
+    assert said.low <= said.share <= said.high
+    assert str(said).startswith("about ") and "30 answers" in str(said)
+
+
+def test_a_log_says_who_and_how_much_and_resumes(tmp_path):
+    X, y, panel = simulated()
+    log = tmp_path / "log.jsonl"
+    ids = [f"r{k}" for k in range(len(X))]
+    make = lambda: AskWell(AnswerClustering(3), panel, random_state=0)
+    with PanelRunner(make(), X, ids, journal=log) as run:
+        run.run(run.learner.ask_panel, 14)
+        told, pending = list(run.learner.state_.told), run.ask()
+    events = [e for e in read_journal(log)[0] if e["event"] == "answer"]
+    assert [e["annotator"] for e in events] == [panel[t[2]].name for t in told]
+    assert [e["price"] for e in events] == [panel[t[2]].price for t in told]
+    with PanelRunner(make(), X, ids, journal=log) as run:
+        assert run.learner.state_.told == told and run.ask() == pending
+        run.undo(3)
+        assert run.learner.n_queries_ == 11
+    report = panel_report([log])
+    assert report.n_answers.sum() == 11
+    assert report.cost.sum() == sum(panel[t[2]].price for t in told[:11])
+    assert ((report.low <= report.accuracy) & (report.accuracy <= report.high)).all()
+
+
+def test_questions_with_features_and_without_items_features():
+    rng = np.random.default_rng(0)
+    n = 120
+    truth = rng.random(n) < 0.4
+    F = np.where(truth, 1.0, -1.0)[:, None] + rng.normal(size=(n, 1))
+    items = [f"i{k}" for k in range(2 * n)]
+    pairs = [(items[2 * k], items[2 * k + 1]) for k in range(n)]
+
+    class Says:
+        def __init__(self, noise, seed):
+            lie = np.random.default_rng(seed).random(n) < noise
+            self.said = np.where(truth ^ lie, "same", "different")
+
+        def __call__(self, q):
+            return self.said[min(q.items) // 2]
+
+    panel = [
+        Annotator("m1", Says(0.15, 1), group="m"),
+        Annotator("m2", Says(0.15, 2), group="m"),
+        Annotator("ann", Says(0.02, 3), group="people", price=20),
+    ]
+    how = dict(questions=pairs, question_features=F, batch_size=5, random_state=0)
+    learner = AskWell(AnswerClustering(), panel, budget=800, **how).fit(items)
+    p = learner.question_proba_[:, 1]
+    assert p.shape == (n,) and ((p > 0.5) == truth).mean() > 0.9
+    z = learner.labels_
+    joined = np.array([z[2 * k] == z[2 * k + 1] for k in range(n)])
+    assert (joined == (learner.state_.belief.chance[:, 1] > 0.5)).all()
+    table = learner.annotators_
+    assert table.n_answers[:2].min() > 60  # the cheap ones answer most
+    assert learner.statement_.of == "questions"
+    keys = [(t[1], t[2]) for t in learner.state_.told]
+    assert len(set(keys)) == len(keys)  # nobody is asked the same twice
+
+
+def test_someone_who_is_only_unsure_breaks_nothing():
+    X, y, _ = simulated()
+    panel = [Annotator("shy", lambda q: "unsure"), Annotator("bob", NoisyOracle(y, 0.1))]
+    learner = AskWell(AnswerClustering(3), panel, budget=40, random_state=0).fit(X)
+    assert np.isfinite(learner.state_.belief.agreement()[0])
+    assert learner.annotators_.n_answers.tolist()[1] >= 10
+
+
+def test_a_batch_is_chosen_without_its_answers_and_spread_out():
+    X, y, panel = simulated()
+    learner = AskWell(AnswerClustering(3), panel, batch_size=6, random_state=0).start(X)
+    first = [q for q, _, _ in learner.offers_[:6]]
+    asked = []
+    for _ in range(6):
+        q = learner.ask()
+        asked.append(q)
+        learner.tell(q, "unsure")
+    assert asked == first
+    rows = [r for q in asked for r in q.items]
+    assert len(set(rows)) == len(rows)
+
+
+def test_large_tables_use_a_pool():
+    X, y = make_blobs(5000, 4, centers=4, random_state=0)
+    panel = [Annotator("m", NoisyOracle(y, 0.1, random_state=0))]
+    learner = AskWell(AnswerClustering(4), panel, pool_size=200, random_state=0).start(X)
+    learner.consult(12)
+    rows = {r for _, items, _, _ in learner.state_.told for r in items}
+    assert rows <= set(learner._once["pool"].tolist()) and len(learner._once["pool"]) == 200
+
+
+def test_panels_are_checked():
+    for bad, words in [
+        ([], "panel is empty"),
+        ([NoisyOracle([0, 1])], "has no name"),
+        ([Annotator("a", price=-1)], "price=-1"),
+        ([Annotator("a", price="x")], "price='x'"),
+        ([Annotator("a", kinds=("quad",))], "kinds"),
+        ([Annotator("a"), Annotator("a")], "Two annotators"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            as_panel(bad)
+    assert as_panel(["Ann"])[0].is_person
+    with pytest.raises(TypeError, match="is a person"):
+        Annotator("Ann")(Pair(0, 1))
+    learner = AskWell(panel=["Ann"], random_state=0).start(np.random.rand(20, 2))
+    with pytest.raises(ValueError, match="Whose answer"):
+        learner.hear(Pair(0, 1), "same")
+
+
+def test_questions_are_checked():
+    for bad, words in [
+        ([["a", "zz"]], "'zz'"),
+        ([["a"]], "shape"),
+        ([], "shape"),
+    ]:
+        with pytest.raises(ValueError, match=words):
+            AskWell(panel=["p"], questions=bad).start(["a", "b", "c"])
+    with pytest.raises(ValueError, match="2 questions but 1 features"):
+        AskWell(
+            panel=["p"], questions=[["a", "b"], ["b", "c"]], question_features=[[1]]
+        ).start(["a", "b", "c"])
+    with pytest.raises(ValueError, match="300 items are the limit"):
+        AskWell(panel=["p"]).start([str(k) for k in range(400)])
+
+
+def test_triples_have_prices_of_their_own_and_whole_learners_are_cloned():
+    X, y, _ = simulated()
+    oracle = NoisyOracle(y, 0.05, random_state=0)
+    kinds = ("pair", "triple")
+    dear = Annotator("t", oracle, price={"pair": 1, "triple": 100}, kinds=kinds)
+    learner = AskWell(AnswerClustering(3), [dear], random_state=0).start(X).consult(15)
+    assert {t[0] for t in learner.state_.told} == {"pair"}
+    cheap = Annotator("t", oracle, price={"pair": 100, "triple": 1}, kinds=kinds)
+    learner = AskWell(AnswerClustering(3), [cheap], random_state=0).start(X).consult(15)
+    assert {t[0] for t in learner.state_.told} == {"triple"}
+    assert learner.state_.spent == 15 and isinstance(learner.ask(), TripleFor)
+    assert clone(learner).get_params()["panel"][0].name == "t"
+
+
+def test_intervals_widen_with_doubt_and_level():
+    low, high = error_interval(0.1, 0.01, 0.3)
+    assert 0 < low < 0.1 < high < 1
+    wide = error_interval(0.1, 0.01, 0.6)
+    assert wide[0] < low and wide[1] > high
+    assert error_interval(0.1, 0.01, 0.3, 0.99)[1] > high
+    assert error_interval(0.9, 0.2, 2.0)[1] == 1.0
+
+
+def test_near_pairs_are_neighbours_and_not_all_pairs():
+    X = np.random.default_rng(0).normal(size=(300, 2))
+    pairs = near_pairs(X, 5, np.random.default_rng(1))
+    assert len(pairs) <= 300 * 7 and (pairs[:, 0] < pairs[:, 1]).all()
+    D = ((X[:, None] - X) ** 2).sum(2) + np.diag(np.full(300, np.inf))
+    have = set(map(tuple, pairs.tolist()))
+    for i in range(300):
+        for j in np.argsort(D[i])[:5]:
+            assert (min(i, j), max(i, j)) in have
+
+
+def test_worlds_follow_the_exact_posterior_of_two_rows():
+    rows = np.full((4, 2), 0.5)
+    panel = [Annotator("a")]
+    voices = {(0, "pair"): simple_voice(0.9)}
+    rng = np.random.default_rng(0)
+    z = rng.integers(2, size=(4000, 4))
+    watch = np.array([[0, 1]])
+    b = WorldBelief(
+        z, np.ones(len(z)), panel, [0], voices, rows=rows, pairs=watch, watch=watch
+    )
+    b = b.tell(("pair", (0, 1)), 0, 1, rng).tell(("pair", (1, 2)), 0, 1, rng)
+    # chances of same under independent fair rows and two answers "same" at 90 %
+    assert b.chances("pair", [[0, 1]])[0, 1] == pytest.approx(0.9, abs=0.02)
+    assert b.chances("pair", [[0, 2]])[0, 1] == pytest.approx(0.9**2 + 0.1**2, abs=0.02)
+    assert b.chances("pair", [[0, 3]])[0, 1] == pytest.approx(0.5, abs=0.02)
+
+
+@pytest.fixture
+def chat_server():
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            raw = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.server.bodies.append(raw)
+            text = raw["messages"][-1]["content"]
+            word = "same" if text.count("cat") in (0, 2) else "different"
+            out = json.dumps({"choices": [{"message": {"content": word}}]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(out)))
+            self.end_headers()
+            self.wfile.write(out)
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.bodies = []
+    serve = lambda: server.serve_forever(poll_interval=0.01)
+    threading.Thread(target=serve, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def pets(tmp_path):
+    names = [f"{'cat' if k % 2 else 'dog'} {k}" for k in range(24)]
+    sound = ["meow" if k % 2 else "woof" for k in range(24)]
+    frame = pd.DataFrame(dict(id=[f"p{k}" for k in range(24)], name=names, sound=sound))
+    frame["chip"] = "secret"
+    path = tmp_path / "pets.csv"
+    frame.to_csv(path, index=False)
+    return path, frame
+
+
+def test_the_command_asks_the_model_first_and_a_person_where_it_pays(
+    tmp_path, chat_server, capsys
+):
+    path, _ = pets(tmp_path)
+    url = f"http://127.0.0.1:{chat_server.server_address[1]}/v1"
+    parser = cli_parser()
+    line = f"ask {path} --id id --show name,sound --model-url {url} --model tiny --n-clusters 2"
+    line += " --budget 60 --person-price 10"
+    typed, said = iter(["s", "z", "u", "d"] + ["q"] * 50), []
+    run_ask(parser.parse_args(line.split()), lambda _: next(typed), said.append)
+    assert "the columns name, sound" in said[0] and "not sent: id, chip" in said[0]
+    assert "secret" not in json.dumps(chat_server.bodies) and chat_server.bodies
+    out = pd.read_csv(tmp_path / "pets.clusters.csv")
+    assert list(out.columns) == ["id", "cluster"] and len(out) == 24
+    paid = len(chat_server.bodies)
+    run_ask(parser.parse_args(line.split()), lambda _: "q", said.append)
+    assert len(chat_server.bodies) == paid  # a second start pays nothing again
+    text = (tmp_path / "pets.panel.jsonl").read_text()
+    assert '"annotator": "tiny"' in text
+    assert main(["panel", str(tmp_path / "pets.panel.jsonl")]) == 0
+    shown = capsys.readouterr().out
+    assert "tiny" in shown and "accuracy" in shown and "cost" in shown
+
+
+def test_a_model_behind_the_command_needs_a_name_and_a_near_address(tmp_path, capsys):
+    path, _ = pets(tmp_path)
+    assert main(["ask", str(path), "--model-url", "http://127.0.0.1:1/v1"]) == 2
+    assert "--model-url needs --model" in capsys.readouterr().err
+    far = ["--model-url", "https://api.example.com/v1", "--model", "big"]
+    assert main(["ask", str(path), *far]) == 2
+    assert "allow_remote=True" in capsys.readouterr().err
+
+
+def test_a_person_at_the_view_sees_only_her_own_questions(tmp_path):
+    _, frame = pets(tmp_path)
+    y = np.arange(24) % 2
+    model = Annotator("model", NoisyOracle(y, 0.3, random_state=0), price=1, max_calls=12)
+    learner = AskWell(
+        AnswerClustering(2), [model, Annotator("Ann", price=5)], random_state=0
+    )
+    log = tmp_path / "answers.jsonl"
+    s = ask_panel_session(frame, learner, id="id", show=["name", "sound"], log=log)
+    for _ in range(6):
+        t = s.turn
+        assert t.query.annotator == "Ann"
+        assert s.answer(t.id, "same" if y[t.query.a] == y[t.query.b] else "different")
+    assert s.undo() and s.turn.query.annotator == "Ann"
+    s.close()
+    events = [e for e in read_journal(log)[0] if e["event"] == "answer"]
+    assert {e["annotator"] for e in events} <= {"model", ""}
+    assert sum(e["annotator"] == "model" for e in events) >= 1

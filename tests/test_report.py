@@ -1,0 +1,273 @@
+"""From a messy table to labels, a page, a model and new rows."""
+
+import csv
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from messy_tables import messy_tables
+
+from csc_nb import ari
+from csc_nb.cli import main
+from csc_nb.report import (
+    Run,
+    check_model,
+    cluster_table,
+    estimator_html,
+    learn_rule,
+    load_run,
+    predict_rows,
+    result_frame,
+    rule_proba,
+)
+from csc_nb.tables import read_table
+
+TABLES = messy_tables()
+VOID = {"meta", "br", "circle", "path", "rect", "img"}
+
+
+class Page(HTMLParser):
+    "Does every tag close, and what does the page ask for?"
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.asked, self.tags, self.words = [], [], [], []
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.asked += [v for k, v in attrs if k in ("src", "href", "xlink:href")]
+        if tag not in VOID and not (tag == "li" and False):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.fixture(scope="module")
+def fruit(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fruit")
+    rng = np.random.default_rng(1)
+    y = np.arange(60) % 3
+    lines = [
+        f"f{i},{4 * k + rng.normal():.3f},{rng.normal():.3f},{'abc'[k]}"
+        for i, k in enumerate(y)
+    ]
+    (folder / "t.csv").write_text("id,x,y,colour\n" + "\n".join(lines) + "\n")
+    pairs = [(a, b) for a, b in rng.integers(60, size=(80, 2)) if a != b]
+    lies = rng.random(len(pairs)) < 0.1
+    words = [
+        "same" if (y[a] == y[b]) != lie else "different" for (a, b), lie in zip(pairs, lies)
+    ]
+    (folder / "p.csv").write_text(
+        "".join(f"f{a},f{b},{w}\n" for (a, b), w in zip(pairs, words))
+    )
+    return folder, y, lies, cluster_table(folder / "t.csv", folder / "p.csv", n_clusters=3)
+
+
+def test_clusters_lies_and_probabilities(fruit):
+    _, y, lies, run = fruit
+    assert ari(y, run.labels) > 0.95
+    chance = np.array([a["wrong"] for a in run.answers])
+    assert set(np.flatnonzero(chance > 0.5)) == set(np.flatnonzero(lies))
+    assert run.proba.shape == (60, 3) and np.allclose(run.proba.sum(1), 1, atol=1e-4)
+    assert [a["kept"] for a in run.answers] == [not lie for lie in lies]
+
+
+def test_the_page_is_whole_fetches_nothing_and_names_the_suspects(fruit):
+    run = fruit[-1]
+    page = Page(run.html())
+    assert page.asked == [] and "script" not in page.tags
+    text = " ".join(page.words)
+    worst = run.suspects[0]
+    assert all(run.ids[r] in text for r in worst["rows"])
+    for part in (
+        "Map",
+        "Clusters",
+        "Answers that look wrong",
+        "How sure",
+        "What to ask next",
+        "What was read",
+    ):
+        assert part in page.words
+    assert page.tags.count("circle") == 60
+    assert "prefers-color-scheme:dark" in run.html() and "width=device-width" in run.html()
+
+
+def test_text_of_the_table_is_inert(tmp_path):
+    evil = "<script>alert(1)</script><img src=x onerror=alert(2)>\" 'onclick='x"
+    rows = [f"r{i}{evil if i == 3 else ''}" for i in range(12)]
+    with open(tmp_path / "t.csv", "w", newline="") as f:
+        w = csv.writer(f)
+        w.writerow(["id", f"x{evil}", "word"])
+        w.writerows([r, i % 2 * 5 + i / 100, f"{evil}{i % 2}"] for i, r in enumerate(rows))
+    with open(tmp_path / "p.csv", "w", newline="") as f:
+        w = csv.writer(f)
+        w.writerow(["a", "b", "answer", "annotator"])
+        w.writerows([[rows[3], rows[4], "same", evil], [rows[3], rows[5], "same", evil]])
+        w.writerows([[rows[3], rows[4], "different", evil]])
+    run = cluster_table(tmp_path / "t.csv", tmp_path / "p.csv", n_clusters=2)
+    page = Page(run.html())
+    assert page.asked == [] and not {"script", "img"} & set(page.tags)
+    assert "<script" not in run._repr_html_() and run.data["contradictions"]
+
+
+def test_a_run_goes_through_json(fruit, tmp_path):
+    run = fruit[-1]
+    run.save(tmp_path / "r.json")
+    again = load_run(tmp_path / "r.json")
+    assert again.html() == run.html() and again.labels_csv() == run.labels_csv()
+    run.save_model(tmp_path / "m.json")
+    model = json.loads((tmp_path / "m.json").read_text())
+    assert "cells" not in model and "row_names" not in model
+    with pytest.raises(ValueError, match="holds a model, not a run"):
+        load_run(tmp_path / "m.json")
+
+
+def test_new_rows(fruit, tmp_path):
+    folder, y, _, run = fruit
+    done = predict_rows(run.model(), folder / "t.csv")
+    assert (done.labels == run.labels).mean() >= run.data["agreement"] - 0.05
+    (tmp_path / "n.csv").write_text("colour,x\na,0\n")
+    with pytest.raises(ValueError, match="lacks 1 column that the model uses: 'y'"):
+        predict_rows(run.model(), tmp_path / "n.csv")
+
+
+def changed(d, path, value):
+    d = json.loads(json.dumps(d))
+    at = d
+    for k in path[:-1]:
+        at = at[k]
+    at[path[-1]] = value
+    return d
+
+
+@pytest.mark.parametrize(
+    "path, value",
+    [
+        (["format"], "other"),
+        (["version"], 3),
+        (["n_clusters"], True),
+        (["n_clusters"], -1),
+        (["labels", 0], 99),
+        (["labels"], [0]),
+        (["proba", 0], [1.0]),
+        (["plane", 0], ["a", "b"]),
+        (["rule", "kind"], "pickle"),
+        (["rule"], {"kind": "softmax", "clusters": [0], "coef": [[1]], "intercept": [0]}),
+        (["answers", 0, "rows"], [0, 999]),
+        (["answers", 0, "wrong"], 7),
+        (["answers", 0, "kept"], "yes"),
+        (["questions", 0, "rows"], [-1, 2]),
+        (["cells"], {"x": [1]}),
+        (["recipe"], {}),
+        (["columns"], "x"),
+        (["reason"], 5),
+        (["people"], [1]),
+    ],
+)
+def test_a_changed_run_is_refused(fruit, path, value):
+    with pytest.raises(ValueError, match="not a (model|recipe) of csc_nb"):
+        Run(changed(fruit[-1].data, path, value))
+
+
+def test_no_json_is_a_sentence(tmp_path, capsys):
+    for text in ("nothing", "[1, 2]", '{"format": 1}', "[" * 100_000, ""):
+        (tmp_path / "r.json").write_text(text)
+        for command in (["report"], ["predict"]):
+            args = [*command, str(tmp_path / "r.json")]
+            args += [str(tmp_path / "none.csv")] if command == ["predict"] else []
+            assert main(args) == 2
+            err = capsys.readouterr().err
+            assert "csc_nb" in err or "csc-nb" in err
+            assert "Traceback" not in err and len(err) < 400
+
+
+def test_the_rule_is_what_scikit_learn_gives():
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(0)
+    z = np.arange(90) % 3
+    X = rng.normal(size=(90, 4)) + 3 * np.eye(3, 4)[z]
+    rule, agreement = learn_rule(X, z)
+    assert agreement > 0.9
+    if rule["kind"] == "softmax":
+        best = [LogisticRegression(C=C, max_iter=2000).fit(X, z) for C in (0.1, 1.0, 10.0)]
+        P = rule_proba(rule, X, 3)
+        assert min(np.abs(P - b.predict_proba(X)).max() for b in best) < 1e-4
+    ring = np.linalg.norm(X := rng.normal(size=(300, 2)), axis=1) > 1.1
+    rule, agreement = learn_rule(X, ring.astype(int))
+    assert rule["kind"] == "neighbours" and agreement > 0.85
+    assert learn_rule(X, np.zeros(300, int))[0] == dict(kind="constant", cluster=0)
+
+
+@pytest.mark.parametrize("name", list(TABLES))
+def test_ten_messy_tables_from_end_to_end(name, tmp_path, monkeypatch, capsys):
+    "read, cluster, report, predict, at the command line."
+    monkeypatch.chdir(tmp_path)
+    data, kinds, y = TABLES[name]
+    Path(name).write_bytes(data)
+    names = read_table(name).row_names
+    rng = np.random.default_rng(0)
+    pairs = [(a, b) for a, b in rng.integers(60, size=(60, 2)) if a != b]
+    word = lambda a, b: "same" if y[a] == y[b] else "different"
+    with open("said.csv", "w", newline="", encoding="utf-8") as f:
+        csv.writer(f).writerows([names[a], names[b], word(a, b)] for a, b in pairs)
+    args = ["cluster", name, "--pairs", "said.csv", "--n-clusters", "3", "--quiet"]
+    assert main(args) == 0, capsys.readouterr().err
+    labels = [r["cluster"] for r in csv.DictReader(open("labels.csv", encoding="utf-8"))]
+    assert ari(y, labels) > 0.9
+    Page(Path("labels.html").read_text())
+    first = Path("labels.html").read_text()
+    assert main(["report", "labels.json"]) == 0
+    assert Path("labels.html").read_text() == first
+    assert main(["predict", "labels.json", name]) == 0, capsys.readouterr().err
+    new = [r["cluster"] for r in csv.DictReader(open("predicted.csv", encoding="utf-8"))]
+    assert np.mean(np.array(new) == labels) > 0.9
+
+
+def test_fitted_estimators_show_what_they_found():
+    pd = pytest.importorskip("pandas")
+    from csc_nb import Constraints, RDPMeans
+
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.normal(size=(40, 2)) + 6 * y[:, None]
+    c = Constraints.from_labels(y, 30, random_state=0)
+    est = RDPMeans(2, random_state=0)
+    plain = est._repr_html_() if hasattr(est, "_repr_html_") else ""
+    est.fit(X, constraints=c)
+    page = est._repr_mimebundle_()["text/html"]
+    assert page != plain and "30" in page and "answers kept" in page
+    assert re.search(r"<b>0</b>broken", page)
+    frame = est.result_frame()
+    assert (
+        isinstance(frame, pd.DataFrame)
+        and frame["cluster"].tolist() == est.labels_.tolist()
+    )
+    pl = pytest.importorskip("polars")
+    assert isinstance(est.result_frame("polars"), pl.DataFrame)
+    ax = est.plot(X)
+    assert len(ax.collections) > 0
+    with pytest.raises(ValueError, match="40 rows, X has 3"):
+        est.plot(X[:3])
+    assert estimator_html(est) == page and len(result_frame(est)) == 40
+
+
+def test_a_model_needs_its_recipe():
+    with pytest.raises(ValueError, match="not a recipe"):
+        check_model(dict(format="csc_nb model", version=1, recipe=None))

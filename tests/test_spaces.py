@@ -1,0 +1,136 @@
+"""Spaces that the answers speak for: the map against brute force, limits, invariances."""
+
+import numpy as np
+import pytest
+
+from csc_nb.constraints import Constraints
+from csc_nb.spaces import (
+    Asked,
+    answer_space,
+    choose_by_hidden,
+    hidden_scores,
+    metric_cost,
+    part_of,
+    person_scores,
+    principal_space,
+    row_order,
+    same_chance,
+    sorted_answers,
+)
+
+RNG = np.random.default_rng(0)
+Y = np.repeat([0, 1], 60)
+X = np.c_[Y + 0.2 * RNG.normal(size=120), 3 * RNG.normal(size=(120, 2))]
+C = Constraints.from_labels(Y, n=60, noise=0.1, random_state=0)
+
+
+def distances(space, X=X):
+    Z = space(X)
+    return ((Z[:, None] - Z) ** 2).sum(-1)
+
+
+def test_cost_in_one_dimension_against_the_written_out_likelihood():
+    D = np.array([[0.3], [2.0], [1.0]])
+    yes, no = np.array([2.0, 0.0, 1.0]), np.array([0.0, 1.0, 3.0])
+    for L, b in ((1.0, 2.0), (0.4, -1.0), (3.0, 0.5)):
+        near = 1 / (1 + np.exp(-(b - (L * D[:, 0]) ** 2)))
+        p = 0.1 + 0.8 * near
+        want = -(yes @ np.log(p) + no @ np.log(1 - p)) / 7
+        want += 0.2 * ((L - 1) ** 2 + (b - 2) ** 2 / 100)
+        got = metric_cost(np.array([L, b]), D, yes, no, 0.2, 0.1)[0]
+        assert got == pytest.approx(want, rel=1e-12)
+        np.testing.assert_allclose(same_chance(D, np.array([[L]]), b, 0.1), p)
+
+
+def test_the_column_that_the_answers_speak_of_leads():
+    Z = answer_space(X, C.a, C.b, C.value)(X)
+    before = principal_space(X)(X)
+    with_truth = [abs(np.corrcoef(z[:, 0], Y)[0, 1]) for z in (before, Z)]
+    assert with_truth[1] > 0.85 > with_truth[0]
+
+
+@pytest.mark.parametrize("far", [1e9, -1e9])
+def test_units_and_place_do_not_matter(far):
+    about = C.a, C.b, C.value
+    want = distances(answer_space(X, *about))
+    scaled = X * 1e-6
+    np.testing.assert_allclose(
+        distances(answer_space(scaled, *about), scaled), want, rtol=1e-3, atol=1e-3
+    )
+    moved = X + far
+    np.testing.assert_allclose(
+        distances(answer_space(moved, *about), moved), want, rtol=0.05, atol=0.05
+    )
+
+
+def test_constant_columns_and_all_rows_alike():
+    about = C.a, C.b, C.value
+    more = np.c_[X, np.full(120, 7.0)]
+    np.testing.assert_allclose(
+        distances(answer_space(more, *about), more), distances(answer_space(X, *about))
+    )
+    flat = np.ones((120, 3))
+    for space in (answer_space(flat, *about), principal_space(flat)):
+        assert np.isfinite(space(flat)).all()
+
+
+@pytest.mark.parametrize("value", [1, -1])
+def test_one_kind_of_answer_leaves_a_finite_map(value):
+    space = answer_space(X, C.a, C.b, np.full(60, value))
+    assert np.isfinite(distances(space)).all()
+
+
+def test_many_columns_are_reduced_first():
+    wide = np.random.default_rng(0).normal(size=(300, 400))
+    space = answer_space(wide, C.a, C.b, C.value, width=20)
+    assert space.axes.shape[0] == 400 and space.axes.shape[1] <= 10
+
+
+def test_answers_are_sorted_by_what_they_say():
+    turn = np.random.default_rng(1).permutation(60)
+    other = Constraints(C.b[turn], C.a[turn], C.value[turn], n_samples=120)
+    for mine, yours in zip(sorted_answers(C), sorted_answers(other)):
+        np.testing.assert_array_equal(mine, yours)
+    unsure = Constraints([0, 3, 4], [1, 3, 5], [0, 1, -1], n_samples=6)
+    assert sorted_answers(unsure).a.tolist() == [4]
+
+
+def test_rows_are_sorted_by_their_values():
+    turn = np.random.default_rng(1).permutation(120)
+    np.testing.assert_array_equal(X[row_order(X)], X[turn][row_order(X[turn])])
+
+
+def test_a_part_keeps_answers_about_the_same_rows():
+    asked = sorted_answers(C)
+    rows, inside = part_of(asked, 120, 60, np.random.default_rng(0))
+    assert len(rows) <= 60 and len(inside.a)
+    whole = {(a, b, v) for a, b, v, _ in zip(*asked)}
+    assert {(rows[a], rows[b], v) for a, b, v, _ in zip(*inside)} <= whole
+
+
+def test_a_liar_who_can_be_predicted_is_worth_as_much_as_a_friend():
+    rng = np.random.default_rng(0)
+    H = (rng.random(200) < 0.5).astype(float)
+    value = np.where(H > 0, 1, -1)
+    person = np.repeat([0, 1], 100)
+    value[person == 1] *= -1
+    a = np.arange(200)
+    asked = Asked(a, a + 1, value, np.ones(200))
+    alone = person_scores(H, asked, person)
+    pooled = hidden_scores(H, value)[0]
+    assert alone.mean() > -0.2 and pooled.mean() < -0.6
+
+
+def test_hidden_answers_are_hidden_and_the_right_candidate_wins():
+    asked = sorted_answers(C)
+    seen = []
+
+    def predict(train, test, seed):
+        seen.append((set(train), set(test)))
+        together = Y[asked.a[test]] == Y[asked.b[test]]
+        return np.array([np.full(len(test), 0.5), together, ~together])
+
+    choice = choose_by_hidden(["blind", "truth", "opposite"], predict, asked)
+    assert choice.name == "truth"
+    assert all(not tr & te and len(tr | te) == 60 for tr, te in seen)
+    assert set.union(*(te for _, te in seen)) == set(range(60))
