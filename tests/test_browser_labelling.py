@@ -478,7 +478,7 @@ def test_thirty_answers_on_a_phone_two_lies_each_corrected_at_any_position(page,
                 tab.wait_for_selector(".csc-do-same", timeout=180_000)
                 assert "15 answers" in tab.locator(".csc-ask").inner_text()
                 who.page = tab
-            tab.wait_for_timeout(700)  # two taps in half a second are a double tap: one answer
+            tab.wait_for_timeout(700)  # two taps in half a second are one answer
             old, ids = who.turn(), who.shown()
             value = who.truth(Pair(*map(IDS.index, ids))) * (-1 if k in lies else 1)
             tab.locator(f".csc-do-{WORDS[value]}").tap()
