@@ -2,10 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.stamp
-QUICK := $(patsubst %,tests/test_%.py,answer_layer constraints graph public signatures tools ledger metrics softmax)
 
 .DEFAULT_GOAL := help
-.PHONY: live help demo test test-all test-quick lint format mutants release-check lab docs slides notebooks readme experiments bench clean
+.PHONY: course fuzz live help demo test test-all test-quick lint format mutants release-check lab docs slides notebooks readme experiments bench clean
 
 help:            ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST) | expand -t 14
@@ -31,9 +30,9 @@ demo: $(STAMP)-base  ## k-means, hard constraints and ours as answers get worse:
 test: $(STAMP)-dev  ## everything CI needs: export, notebooks, site, tests, lint, package
 	@$(BIN)/python tools/test.py
 
-test-quick: $(STAMP)-dev  ## the inner loop: export, lint, and the tests of the foundations and of the contract
+test-quick: $(STAMP)-dev  ## the inner loop: export, lint, and what every module does at its simplest (tests/quick.txt)
 	@$(BIN)/python tools/test.py export lint longlines
-	@$(BIN)/python -m pytest -q -n 2 -m "not slow and not browser" $(QUICK)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "quick and not slow and not browser" tests
 
 lint: $(STAMP)-dev  ## formatting and rules (ruff), lines wider than the page, attributes (pyright)
 	@$(BIN)/python tools/test.py lint longlines types
@@ -43,6 +42,9 @@ format: $(STAMP)-dev  ## repair the formatting
 
 mutants: $(STAMP)-dev  ## break the code in named places; every break must be noticed by the tests it names (SAMPLE=50 for some)
 	@$(BIN)/python tools/mutants.py $(if $(SAMPLE),--sample $(SAMPLE))
+
+fuzz: $(STAMP)-dev  ## odd input for every public name and the command line: clear, fine, raw, silent (CALLS=6000 SEED=0)
+	@$(BIN)/python tools/fuzz.py --calls $(or $(CALLS),6000) --seed $(or $(SEED),0)
 
 release-check: $(STAMP)-dev  ## sdist, wheel, editable; every Python of 3.11 to 3.13 that is here; lowest versions; nbdev 3
 	@$(BIN)/python tools/test.py package
@@ -59,6 +61,9 @@ docs: $(STAMP)-dev  ## build the site into _docs
 
 slides: $(STAMP)-dev  ## offline slides of the lessons into _slides (NB=nbs/12_experts.ipynb for one)
 	@$(BIN)/python tools/slides.py _slides $(NB)
+
+course: $(STAMP)-dev  ## notebooks for a class into _course: a student's copy without solutions, a teacher's with them
+	@$(BIN)/python tools/course.py _course $(NB)
 
 notebooks: $(STAMP)-dev  ## export the package, execute every notebook, save outputs, refresh README (NB=nbs/10_x.ipynb for one)
 	@$(BIN)/python tools/export.py

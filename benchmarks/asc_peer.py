@@ -1,7 +1,10 @@
-"""Runs inside the environment of active-semi-supervised-clustering 0.0.1 (numpy and that package; nothing of csc_nb).
+"""Runs inside the environment of active-semi-supervised-clustering 0.0.1 (numpy and that
+package; nothing of csc_nb).
 
-Reads one .npz (X, must, cannot, K, method, seed, w, max_iter, quick), fits, writes labels, first centres and seconds to another.
-Called by bench_baselines.py and tests/test_kmeans_baselines.py with the interpreter named in CSC_NB_PEER_PYTHON.
+Reads one .npz (X, must, cannot, K, method, seed, w, max_iter, quick), fits, writes labels,
+first centres and seconds to another.
+Called by bench_baselines.py and tests/test_kmeans_baselines.py with the interpreter named
+in CSC_NB_PEER_PYTHON.
 """
 
 import sys, time
@@ -9,7 +12,8 @@ import numpy as np
 
 
 def farthest(X, As):
-    "That package's scan over all pairs, as one product per metric: same pairs and distances. Not used when time is measured."
+    """That package's scan over all pairs, as one product per metric: same pairs and
+    distances. Not used when time is measured."""
     out = []
     for A in As:
         Y = X @ A

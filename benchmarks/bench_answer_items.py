@@ -1,6 +1,6 @@
 """Chapter 41a on the thirty sets of the comparison, and on a large made-up set.
 
-    python benchmarks/bench_answer_items.py comparison [--jobs 2] [--seconds 3600]
+    python benchmarks/bench_answer_items.py comparison [--seconds 3600]
     python benchmarks/bench_answer_items.py scale
 
 `comparison` uses the rows, answers and seeds of `nbs/experiments/configs/comparison.toml`
@@ -8,7 +8,6 @@ with 40 and 50 % wrong answers added. It writes one line a fit and goes on where
 """
 
 import argparse
-import csv
 import resource
 import time
 import tomllib
@@ -16,14 +15,14 @@ import warnings
 from pathlib import Path
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 
 from csc_nb.answer_items import fit_items
 from csc_nb.constraints import Constraints
 from csc_nb.metrics import ari
-from csc_nb.sweeps import RowFile, Task, load_sets, n_answers, task_seeds
+from csc_nb.sweeps import RowFile, Task, cross, experiment
+from csc_nb.sweeps import load_sets, n_answers, task_seeds
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "nbs" / "experiments" / "results"
@@ -76,28 +75,20 @@ def one_fit(data, name, noise, seed):
     return row, calibration_rows(key, result, data.y)
 
 
-def comparison(jobs, seconds):
+def comparison(seconds):
     "Every open fit, the first seed first."
     config = tomllib.loads((ROOT / "nbs/experiments/configs/comparison.toml").read_text())
     sets = load_sets(config["datasets"], scale="standard", max_rows=300, random_state=0)
-    rows = RowFile(RESULTS / "items_comparison.csv", COLUMNS)
     bins = RowFile(RESULTS / "items_calibration.csv", BINS)
-    with open(rows.path, newline="", encoding="utf-8") as f:
-        done = {(r["dataset"], r["noise"], r["seed"]) for r in csv.DictReader(f)}
-    tasks = [(n, p, s) for s in range(5) for p in LEVELS for n in sets]
-    tasks = [t for t in tasks if (t[0], f"{t[1]:g}", str(t[2])) not in done]
-    until = time.monotonic() + seconds
 
-    def open_tasks():
-        for name, noise, seed in tasks:
-            if time.monotonic() > until:
-                return
-            yield delayed(one_fit)(sets[name], name, noise, seed)
+    def row(seed, noise, dataset):
+        line, calibrated = one_fit(sets[dataset], dataset, noise, seed)
+        bins.append(*calibrated)
+        return line
 
-    for row, calibrated in Parallel(jobs, return_as="generator")(open_tasks()):
-        for line in calibrated:
-            bins.append(line)
-        rows.append(row)
+    tasks = cross(seed=range(5), noise=LEVELS, dataset=list(sets))
+    out = RESULTS / "items_comparison.csv"
+    experiment(row, tasks, out, columns=COLUMNS, seconds=seconds, n_jobs=1)
 
 
 def scale(n=100_000, m=1_000_000, people=1000):
@@ -130,10 +121,9 @@ def scale(n=100_000, m=1_000_000, people=1000):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["comparison", "scale"])
-    parser.add_argument("--jobs", type=int, default=None)
     parser.add_argument("--seconds", type=float, default=np.inf)
     args = parser.parse_args()
     if args.what == "scale":
         scale()
     else:
-        comparison(args.jobs, args.seconds)
+        comparison(args.seconds)

@@ -49,7 +49,7 @@ def one_pass(n_answers):
     n = n_answers // 3
     question, who, said, group_of, F, truth = make_answers(n, 1000, 5)
     setup = make_setup(make_block(question, who, said, group_of, n), F)
-    state, _ = em_init(setup)
+    state = em_init(setup)
     e_step(state, setup.block, setup.X, setup.teach)
     runs = [
         clock(lambda: e_step(state, setup.block, setup.X, setup.teach)) for _ in range(3)
@@ -57,7 +57,10 @@ def one_pass(n_answers):
     wall, cpu = min(r[1] for r in runs), min(r[2] for r in runs)
     _, w0, c0 = clock(lambda: LogisticRegression().fit(F, truth))
     line(f"logistic regression on {n:,} rows (peer)", w0, c0)
-    more = f"{1e9 * cpu / len(said):5.0f} ns an answer, {cpu / c0:5.2f} × peer, {peak():,.0f} MB"
+    more = (
+        f"{1e9 * cpu / len(said):5.0f} ns an answer, {cpu / c0:5.2f} × peer, "
+        f"{peak():,.0f} MB"
+    )
     line(f"one pass over {len(said):,} answers, 1 000 annotators", wall, cpu, more)
 
 

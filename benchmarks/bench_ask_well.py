@@ -1,14 +1,16 @@
-"""Whom to ask: replays on real answers, simulated panels, times. One part at a time, resumable:
+"""Whom to ask: replays on real answers, simulated panels, times; one part at a time:
 
-`python benchmarks/bench_ask_well.py products|coverage|panels|speed [--repeats N] [--seconds S]`
+`python benchmarks/bench_ask_well.py PART [--first SEED] [--repeats N] [--seconds S]`, where
+PART is products, coverage, panels or speed. What a result file has is not run again.
 """
 
 import argparse
-import csv
 import time
 from pathlib import Path
 
 import numpy as np
+
+from csc_nb.sweeps import experiment
 
 RESULTS = Path(__file__).resolve().parent.parent / "nbs" / "experiments" / "results"
 MODEL, PERSON = 1.0, 50.0  # prices of the replay
@@ -55,7 +57,7 @@ def seats_of(d, pairs, seed):
 
 
 def product_panel(most=None, seed=0):
-    "Items, questions, looks, panel and truth of the 1 019 shared pairs; or of some of them."
+    "Items, questions, looks, panel and truth of the 1 019 shared pairs, or of some."
     from csc_nb.answers import read_answers, read_items, text_similarity
 
     d = read_answers("products")
@@ -110,7 +112,7 @@ def scores(learner, told, truth):
     return s["F1"], s["Brier"], s["log-loss"], float(((p > 0.5) == truth).mean())
 
 
-CHECKS = (500, 1000, 2000, 4076, 6000, 9000, 14000, 20000, 30000, 42000, 60000, 90000)
+CHECKS = (500, 1000, 2000, 4076, 6000, 9000, 14000, 20000, 30000, 42000)  # a quarter
 
 
 def at_checks(told, price, checks=CHECKS):
@@ -248,47 +250,39 @@ def run_coverage(seed, case):
 COVERAGE_HEAD = "seed case share low high right covered spent answers people why".split()
 
 
-def done_keys(path, width):
-    if not path.exists():
-        return set()
-    with open(path, newline="") as f:
-        return {tuple(r[:width]) for r in list(csv.reader(f))[1:]}
-
-
-def append(path, head, rows):
-    new = not path.exists()
-    with open(path, "a", newline="") as f:
-        w = csv.writer(f)
-        if new:
-            w.writerow(head)
-        for r in rows:
-            w.writerow([f"{v:.5f}" if isinstance(v, float) else v for v in r])
-
-
 def resume(name, head, tasks, run, seconds):
-    "Run what the file does not have yet."
-    path, began = RESULTS / f"ask_well_{name}.csv", time.monotonic()
-    done = {k[:1] if name == "speed" else k for k in done_keys(path, 2)}
-    for task in tasks:
-        if tuple(map(str, task[: 1 if name == "speed" else 2])) in done:
-            continue
-        if time.monotonic() - began > seconds:
-            print("time is up; the same command goes on")
-            return
-        rows = run(*task)
-        append(path, head, rows)
-        print(task, rows[-1], flush=True)
+    "Run what the file does not have yet, by the laboratory of chapter 31."
+    words = head[: 1 if name == "speed" else 2]  # these name a task
+    whole = {task[: len(words)]: task for task in tasks}
+    rows = lambda **task: [dict(zip(head, r)) for r in run(*whole[tuple(task.values())])]
+    experiment(
+        rows,
+        [dict(zip(words, task)) for task in whole],
+        RESULTS / f"ask_well_{name}.csv",
+        columns=head,
+        cell=lambda v: f"{v:.5f}" if isinstance(v, float) else str(v),
+        seconds=seconds,
+        n_jobs=1,
+    )
 
 
 def run_speed(n, questions):
-    "Processor seconds between an answer and the next question; five annotators."
+    "Seconds of the thread that asks, from an answer to the next question; five annotators."
     from sklearn.datasets import make_blobs
 
+    X, y = make_blobs(n, 10, centers=6, cluster_std=5, random_state=0)
+    speed_of(X[:300], y[:300], 14, 0.0)  # everything is compiled and loaded
+    start, busy, clock = speed_of(X, y, questions, THINKING)
+    found = np.median(busy), max(busy), np.median(clock), max(clock)
+    return [(n, 5, questions, start, *map(float, found))]
+
+
+def speed_of(X, y, questions, thinking):
+    "Seconds to start, and seconds for each question: of the thread, and by the clock."
     from csc_nb.answer_model import AnswerClustering
     from csc_nb.ask_well import Annotator, AskWell
     from csc_nb.oracles import NoisyOracle
 
-    X, y = make_blobs(n, 10, centers=6, cluster_std=5, random_state=0)
     panel = []
     for k in range(5):
         oracle = NoisyOracle(y, 0.2 - 0.03 * k, random_state=k, persistent=True)
@@ -296,81 +290,95 @@ def run_speed(n, questions):
         panel.append(Annotator(f"m{k}", oracle, group=group, price=1 + k))
     began = time.process_time()
     learner = AskWell(AnswerClustering(6), panel, random_state=0).start(X)
-    start, seconds = time.process_time() - began, []
+    start, busy, clock = time.process_time() - began, [], []
     for _ in range(questions):
         q = learner.ask()
-        began = time.process_time()
-        learner.tell(q, learner.ask_panel(q))
+        said = learner.ask_panel(q)
+        time.sleep(thinking)  # a person looks at it; a fit may run meanwhile
+        began, wall = time.thread_time(), time.perf_counter()
+        learner.tell(q, said)
         learner.ask()
-        seconds.append(time.process_time() - began)
-    found = np.median(seconds), np.mean(seconds), max(seconds)
-    return [(n, 5, questions, start, *map(float, found))]
+        busy.append(time.thread_time() - began)
+        clock.append(time.perf_counter() - wall)
+    return start, busy, clock
 
 
-SPEED_HEAD = "rows annotators questions start median mean largest".split()
+THINKING = 2.0  # seconds before an answer comes
+SPEED_HEAD = "rows annotators questions start median largest clock clock_largest".split()
+
+
+def set_panel(name, seed=0, n=150):
+    "Questions about rows of a data set, answered by the crews of chapter 40."
+    from csc_nb.answers import realistic_answers
+    from csc_nb.ask_well import near_pairs
+    from csc_nb.datasets import load
+
+    b, rng = load(name), np.random.default_rng(seed)
+    X, y = np.asarray(b.data, float), np.asarray(b.target)
+    X = (X - X.mean(0)) / np.where(X.std(0) > 1e-12, X.std(0), 1.0)
+    pairs = near_pairs(X, 4, rng)  # four neighbours of each row, and two rows at random
+    pairs = pairs[np.sort(rng.choice(len(pairs), n, replace=False))]
+    truth = (y[pairs[:, 0]] == y[pairs[:, 1]]).astype(int)
+    far = np.sqrt(((X[pairs[:, 0]] - X[pairs[:, 1]]) ** 2).sum(1))
+    alike = -(far - far.mean()) / far.std()
+    crews = ["people", "model"]
+    d = realistic_answers(
+        crews=crews, truth=truth, alike=alike, pairs=pairs, random_state=seed
+    )
+    first = d.drop_duplicates(["a", "b"])
+    asked = np.sort(first[["a", "b"]].to_numpy(), axis=1)
+    truth = (first.truth == "same").to_numpy().astype(int)
+    items, panel = seats_of(d, asked, seed)
+    return items, asked, first[["alike"]].to_numpy(), panel, truth
 
 
 def run_panels(seed, case):
-    "One way of asking on one set, 120 units of money: adjusted Rand index of the labels."
-    from sklearn.metrics import adjusted_rand_score
-
-    from csc_nb.answer_model import AnswerClustering
-    from csc_nb.answer_table import Answers
-    from csc_nb.ask_well import Annotator, AskWell
-    from csc_nb.datasets import load
-    from csc_nb.oracles import NoisyOracle, Pair
-
-    name, way = case.split("/")
-    b, rng = load(name), np.random.default_rng(seed)
-    keep = np.sort(rng.choice(b.n, min(b.n, 150), replace=False))
-    X, y = np.asarray(b.data, float)[keep], np.asarray(b.target)[keep]
-    K = len(np.unique(y))
-    model = NoisyOracle(y, 0.2, persistent=True, random_state=seed)
-    person = NoisyOracle(y, 0.02, random_state=seed + 1000)
-    seats = {
-        "model": Annotator("model", model, price=1),
-        "person": Annotator("person", person, group="people", price=6),
-    }
-    money = 120
-    if way.startswith("random"):
-        who = seats[way.split()[1]]
-        pairs = [
-            rng.choice(len(X), 2, replace=False) for _ in range(int(money / who.price))
-        ]
-        said = [who(Pair(*map(int, p), number=k)) for k, p in enumerate(pairs)]
-        words = ["same" if s == 1 else "different" for s in said]
-        A = Answers(*np.array(pairs).T, words, ids=False, n_samples=len(X))
-        z = AnswerClustering(K, random_state=0).fit(X, answers=A).labels_
-        n = len(pairs)
+    "One way of asking on one set: a row for each sum of money."
+    name, strategy = case.split("/")
+    data = set_panel(name, seed)
+    learner = start_learner(data, random_state=seed)
+    panel, truth = data[3], data[4]
+    if strategy == "ask well":
+        learner.set_params(budget=max(SUMS))
+        learner.consult()
+        told = learner.state_.told
+        price = [panel[t[2]].price for t in told]
     else:
-        panel = list(seats.values()) if way == "ask well" else [seats[way.split()[1]]]
-        learner = AskWell(AnswerClustering(K), panel, budget=money, random_state=seed)
-        z = learner.fit(X).labels_
-        n = learner.n_queries_
-    return [(seed, case, n, float(adjusted_rand_score(y, z)))]
+        told, price = as_told(order_of(strategy, data, seed), panel)
+    out = []
+    for money, part in at_checks(told, price, SUMS).items():
+        n_people = sum(panel[t[2]].group == "people" for t in part)
+        row = (seed, case, money, len(part), n_people)
+        out.append((*row, *scores(learner, part, truth)))
+    return out
 
 
-PANELS_HEAD = "seed case answers ari".split()
-WAYS = ("ask well", "ask model", "ask person", "random model", "random person")
-SETS = "iris wine glass ecoli newthyroid ionosphere sonar parkinsons column_3C dermatology".split()
+SUMS = (300, 600, 1500, 3000)
+PANELS_HEAD = "seed case money answers people F1 Brier log_loss accuracy".split()
+WAYS = ("ask well", "model only", "people only", "where prompts disagree", "random")
+SETS = "iris wine glass ecoli newthyroid ionosphere sonar parkinsons".split()
+SETS += ["column_3C", "dermatology"]
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
     p.add_argument("part", choices=["products", "coverage", "panels", "speed"])
+    p.add_argument("--first", type=int, default=0, help="first seed")
     p.add_argument("--repeats", type=int, default=5)
     p.add_argument("--seconds", type=float, default=1e9)
     a = p.parse_args()
-    seeds = range(a.repeats)
+    seeds = range(a.first, a.first + a.repeats)
     if a.part == "products":
-        tasks = [(s, t) for s in seeds for t in STRATEGIES]
+        first = [(s, t) for s in seeds for t in ("ask well", "everybody")]
+        rest = [(s, t) for s in seeds for t in STRATEGIES]
+        tasks = first + [t for t in rest if t not in first]
         resume("products", PRODUCTS_HEAD, tasks, run_products, a.seconds)
     elif a.part == "coverage":
         cases = ("realistic 0.94", "realistic 0.97", "products 0.94", "products 0.97")
         tasks = [(s, c) for s in seeds for c in cases]
         resume("coverage", COVERAGE_HEAD, tasks, run_coverage, a.seconds)
     elif a.part == "speed":
-        tasks = [(2000, 30), (100_000, 12)]
+        tasks = [(2000, 25), (100_000, 14)]
         resume("speed", SPEED_HEAD, tasks, run_speed, a.seconds)
     elif a.part == "panels":
         tasks = [(s, f"{name}/{way}") for s in seeds for name in SETS for way in WAYS]

@@ -1,8 +1,10 @@
-"""Labelled bags: 5 000 instances dense and sparse beside scikit-learn's spectral clustering, growth with n, and with --full 50 000 instances.
+"""Labelled bags: 5 000 instances dense and sparse beside scikit-learn's spectral
+clustering, growth with n, and with --full 50 000 instances.
 
     python benchmarks/bench_bags.py [--full]
 
-Processor seconds of this process and its peak memory; the peer runs in the same process on the same rows.
+Processor seconds of this process and its peak memory; the peer runs in the same process on
+the same rows.
 """
 
 import argparse, resource, time, warnings
@@ -47,7 +49,8 @@ def one(n, name="", **kw):
         )
     )
     print(
-        f"n={n:6d} {name:22s} {c:7.1f} s processor, {w:7.1f} s wall, NMI {nmi(y, m.labels_):.3f}, peak memory {memory():5.0f} MB",
+        f"n={n:6d} {name:22s} {c:7.1f} s processor, {w:7.1f} s wall, NMI "
+        f"{nmi(y, m.labels_):.3f}, peak memory {memory():5.0f} MB",
         flush=True,
     )
     return c
@@ -73,7 +76,8 @@ if __name__ == "__main__":
         )
     )
     print(
-        f"n=  5000 {'scikit-learn':22s} {c:7.1f} s processor, {w:7.1f} s wall, NMI {nmi(y, z):.3f}; ours takes {base / c:.1f} times as long",
+        f"n=  5000 {'scikit-learn':22s} {c:7.1f} s processor, {w:7.1f} s wall, NMI "
+        f"{nmi(y, z):.3f}; ours takes {base / c:.1f} times as long",
         flush=True,
     )
     one(5000, "dense, as in the thesis", n_neighbors=None)

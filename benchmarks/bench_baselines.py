@@ -1,13 +1,22 @@
-"""Baselines: speed, growth, agreement with active-semi-supervised-clustering 0.0.1, quality. Nothing here asserts on time.
+"""Baselines: speed, growth, agreement with active-semi-supervised-clustering 0.0.1,
+quality. Nothing here asserts on time.
 
-    python benchmarks/bench_baselines.py                  # growth in n and links; speed beside the peer when it is there
-    python benchmarks/bench_baselines.py visits           # time of one visit to a point as the arrays outgrow the caches
-    python benchmarks/bench_baselines.py agreement        # objective values from the same starts (needs the peer)
+    python benchmarks/bench_baselines.py
+        # growth in n and links; speed beside the peer when it is there
+    python benchmarks/bench_baselines.py visits
+        # time of one visit to a point as the arrays outgrow the caches
+    python benchmarks/bench_baselines.py agreement
+        # objective values from the same starts (needs the peer)
     python benchmarks/bench_baselines.py greedy           # MPCK: two kinds of warm-up
-    python benchmarks/bench_baselines.py quality          # ARI with one pair per row, 0/10/20 % wrong
-    python benchmarks/bench_baselines.py metric-learn     # the same for metric-learn 0.7 (needs it in the peer's environment)
+    python benchmarks/bench_baselines.py quality
+        # ARI with one pair per row, 0/10/20 % wrong
+    python benchmarks/bench_baselines.py metric-learn
+        # the same for metric-learn 0.7 (needs it in the peer's environment)
 
-The peer lives in an environment of its own: CSC_NB_PEER_PYTHON=/path/to/its/python. `--write` stores the tables that the notebooks show; `--sets=iris,wine`, `--only=LCVQE,ITML` and `--repeats=5` run a part, `agreement --missing` what the file lacks; `--rows=300 --iterations=30` limit the data and the peer.
+The peer lives in an environment of its own: CSC_NB_PEER_PYTHON=/path/to/its/python.
+`--write` stores the tables that the notebooks show; `--sets=iris,wine`, `--only=LCVQE,ITML`
+and `--repeats=5` run a part, `agreement --missing` what the file lacks; `--rows=300
+--iterations=30` limit the data and the peer.
 """
 
 import csv, os, subprocess, sys, tempfile, time, warnings
@@ -122,7 +131,9 @@ MAKE = {
 
 
 def growth(only=tuple(MAKE)):
-    "CPU seconds of exactly ten iterations (n_init=1, tol=-1) as n and the links grow, least of three; then one run to its end. MPCK: five of its warm-up, then five; or nine of its warm-up, which try one metric each, and one."
+    """CPU seconds of exactly ten iterations (n_init=1, tol=-1) as n and the links grow,
+    least of three; then one run to its end. MPCK: five of its warm-up, then five; or
+    nine of its warm-up, which try one metric each, and one."""
     rows, tried, make_metric = [], [0], km.make_metric
     head = ["method", "n", "links", "run", "iterations", "metrics_tried", "seconds"]
 
@@ -140,7 +151,8 @@ def growth(only=tuple(MAKE)):
             [name, n, m, what, est.n_iter_ + kw.get("warmup", 0), tried[0] // repeats, t]
         )
         print(
-            f"{name:16} n={n:8} links={m:8} {what:14} iterations {rows[-1][4]:3} metrics tried {rows[-1][5]:3} {t:9.4f} s",
+            f"{name:16} n={n:8} links={m:8} {what:14} iterations {rows[-1][4]:3} metrics "
+            f"tried {rows[-1][5]:3} {t:9.4f} s",
             flush=True,
         )
         if n > 100 and "--write" in sys.argv:
@@ -166,7 +178,8 @@ def growth(only=tuple(MAKE)):
 
 @njit(cache=True)
 def sweep_by_rows(cost, indptr, nbr, w, z, order):
-    "A fresh sweep of PCK-means that jumps to the row and the links of each point, as this package did before it copied them into the order of the walk."
+    """A fresh sweep of PCK-means that jumps to the row and the links of each point, as
+    this package did before it copied them into the order of the walk."""
     price = np.empty(cost.shape[1])
     for i in order:
         for k in range(len(price)):
@@ -178,7 +191,8 @@ def sweep_by_rows(cost, indptr, nbr, w, z, order):
 
 
 def visits():
-    "Nanoseconds per point of one fresh sweep of PCK-means, by rows and along a walk, as the arrays outgrow the caches; least of seven."
+    """Nanoseconds per point of one fresh sweep of PCK-means, by rows and along a walk,
+    as the arrays outgrow the caches; least of seven."""
     rows = []
     for n in (1000, 10_000, 30_000, 100_000, 300_000, 1_000_000):
         X, c = blobs(n, n)
@@ -205,14 +219,16 @@ def visits():
         ]
         rows.append([n, size, *t])
         print(
-            f"n={n:8} {size:7.1f} MB: by rows {t[0]:6.1f}, copy {t[1]:6.1f}, along the walk {t[2]:6.1f} ns per point",
+            f"n={n:8} {size:7.1f} MB: by rows {t[0]:6.1f}, copy {t[1]:6.1f}, along the "
+            f"walk {t[2]:6.1f} ns per point",
             flush=True,
         )
     return ["n", "megabytes", "by_rows", "copy", "along_walk"], rows
 
 
 def speed(n=2000, m=2000):
-    "One run beside the peer from the same start: with as many iterations, and ours to its end."
+    """One run beside the peer from the same start: with as many iterations, and ours to
+    its end."""
     X, c = blobs(n, m)
     rows = []
     for method, cls, kw, iters in (
@@ -237,14 +253,16 @@ def speed(n=2000, m=2000):
         t = seconds(lambda: est.fit(X, constraints=c.closure()), 3)
         rows.append([method, n, m, iters, p["seconds"], t, p["seconds"] / t])
         print(
-            f"{method:22} n={n} links={m}, peer at most {iters} iterations: peer {p['seconds']:8.2f} s, csc_nb {t:8.4f} s, ratio {p['seconds'] / t:8.0f}",
+            f"{method:22} n={n} links={m}, peer at most {iters} iterations: peer "
+            f"{p['seconds']:8.2f} s, csc_nb {t:8.4f} s, ratio {p['seconds'] / t:8.0f}",
             flush=True,
         )
     return ["method", "n", "links", "iterations", "peer_seconds", "seconds", "ratio"], rows
 
 
 def settle_metrics(X, z, links, rho, kind=(False, False), steps=50):
-    "Best value of (5) for given labels: centres, then metric steps until nothing changes. `kind`: diagonal, shared."
+    """Best value of (5) for given labels: centres, then metric steps until nothing
+    changes. `kind`: diagonal, shared."""
     K = z.max() + 1
     C = km.update_centres(X, z, np.zeros((K, X.shape[1])))
     V = np.array([np.eye(X.shape[1]) * X.var(0).mean()] * K)
@@ -286,7 +304,9 @@ def agreement(
     rows=None,
     iterations=100,
 ):
-    "Objective of the peer's labels and of ours, from the peer's own first centres; links closed as the peer closes them. With --missing only starts that the file lacks."
+    """Objective of the peer's labels and of ours, from the peer's own first centres;
+    links closed as the peer closes them. With --missing only starts that the file
+    lacks."""
     head, out, path = (
         [
             "set",
@@ -359,15 +379,20 @@ def agreement(
                     else ""
                 )
                 keep([*key, a, *fits, other, bad, ""])
+                lower = "ours lower" if b < a else "PEER LOWER"
                 print(
-                    f"{name:14} {method:8} seed {seed}: peer {a:12.3f} in {p['seconds']:.0f} s  one order {fits[0]:12.3f}  csc_nb {b:12.3f}  greedy {other or np.nan:12.3f}  peer breaks {bad} links; {'equal' if abs(a - b) < 1e-6 * abs(a) else 'ours lower' if b < a else 'PEER LOWER'}",
+                    f"{name:14} {method:8} seed {seed}: peer {a:12.3f} in "
+                    f"{p['seconds']:.0f} s  one order {fits[0]:12.3f}  csc_nb {b:12.3f}  "
+                    f"greedy {other or np.nan:12.3f}  peer breaks {bad} links; "
+                    f"{'equal' if abs(a - b) < 1e-6 * abs(a) else lower}",
                     flush=True,
                 )
     return head, out
 
 
 def greedy(repeats=4, sets=("iris", "wine", "breast cancer")):
-    "MPCK with sweeps until nothing moves or one sweep per round in the warm-up: which ends with the lower (5), and the ARI."
+    """MPCK with sweeps until nothing moves or one sweep per round in the warm-up: which
+    ends with the lower (5), and the ARI."""
     won = []
     for name in sets:
         X, y = load(name)
@@ -387,16 +412,21 @@ def greedy(repeats=4, sets=("iris", "wine", "breast cancer")):
                     score.append([ari(y, v.labels_) for v in m])
                 won += gap
                 print(
-                    f"{name:14} {noise:.0%} wrong {str(kw):44} greedy above settled by {np.round(gap, 4)}  ARI settled, greedy {np.mean(score, 0).round(3)}",
+                    f"{name:14} {noise:.0%} wrong {str(kw):44} greedy above settled by "
+                    f"{np.round(gap, 4)}  ARI settled, greedy "
+                    f"{np.mean(score, 0).round(3)}",
                     flush=True,
                 )
     print(
-        f"settled lower {sum(v > 1e-6 for v in won)}, greedy lower {sum(v < -1e-6 for v in won)}, equal {sum(abs(v) <= 1e-6 for v in won)} of {len(won)}"
+        f"settled lower {sum(v > 1e-6 for v in won)}, greedy lower "
+        f"{sum(v < -1e-6 for v in won)}, equal {sum(abs(v) <= 1e-6 for v in won)} of "
+        f"{len(won)}"
     )
 
 
 def quality(repeats=10, sets=("iris", "wine", "breast cancer"), only=()):
-    "ARI on standardised data, as many random pairs as rows, a share of the answers turned around."
+    """ARI on standardised data, as many random pairs as rows, a share of the answers
+    turned around."""
     make = {
         "COPKMeans (relaxed)": lambda K: km.COPKMeans(
             K, on_conflict="relax", random_state=0
@@ -511,7 +541,10 @@ def metric_peer(repeats=10, sets=("iris", "wine", "breast cancer")):
                             ]
                         )
                     print(
-                        f"{name:14} metric-learn {method:14} {noise:.0%}: {np.mean(got) if got else np.nan:.3f} ± {np.std(got, ddof=1) if len(got) > 1 else np.nan:.3f} ({len(got)} draws)",
+                        f"{name:14} metric-learn {method:14} {noise:.0%}: "
+                        f"{np.mean(got) if got else np.nan:.3f} ± "
+                        f"{np.std(got, ddof=1) if len(got) > 1 else np.nan:.3f} "
+                        f"({len(got)} draws)",
                         flush=True,
                     )
         if "--write" in sys.argv:
@@ -520,7 +553,8 @@ def metric_peer(repeats=10, sets=("iris", "wine", "breast cancer")):
 
 
 def write(name, table, key=None):
-    "Store a table; with `key`, rows that agree in the first `key` columns are replaced and the others kept."
+    """Store a table; with `key`, rows that agree in the first `key` columns are
+    replaced and the others kept."""
     if table is None:
         return
     path, text = (

@@ -1,9 +1,12 @@
-"""Bayesian active clustering: seconds per question on digits-389, growth in n, d, K and particles, and what the bound saves.
+"""Bayesian active clustering: seconds per question on digits-389, growth in n, d, K and
+particles, and what the bound saves.
 
     python benchmarks/bench_bayes_active.py [--growth] [--plot FILE] [--csv FILE]
 
-Processor seconds of this process are given beside wall seconds, since a shared machine makes the latter wander; and beside a peer
-measured in the same run: one product of the `(n, S·K)` marginals with themselves, which *Uncertain* cannot do without.
+Processor seconds of this process are given beside wall seconds, since a shared machine
+makes the latter wander; and beside a peer
+measured in the same run: one product of the `(n, S·K)` marginals with themselves, which
+*Uncertain* cannot do without.
 """
 
 import argparse, csv, time
@@ -43,7 +46,9 @@ def digits():
     for criterion in ("info", "uncertain", "random"):
         wall, cpu, m = per_question(b.data, b.target, b.k, 96, criterion)
         print(
-            f"digits-389, {b.n} × {b.d}, K={b.k}, 96 particles, {criterion:9}: {wall:.2f} s a question ({cpu:.2f} s processor, {cpu / peer(b.n, 96, b.k):.1f} × the peer)"
+            f"digits-389, {b.n} × {b.d}, K={b.k}, 96 particles, {criterion:9}: "
+            f"{wall:.2f} s a question ({cpu:.2f} s processor, "
+            f"{cpu / peer(b.n, 96, b.k):.1f} × the peer)"
             + (
                 f", {m._looked} of {b.n * (b.n - 1) // 2} pairs scored exactly"
                 if criterion != "random"
@@ -72,7 +77,8 @@ def growth():
             wall, cpu, m = per_question(b.data, b.target, p["k"], p["S"], questions=3)
             out.append((name, v, cpu))
             print(
-                f"{name}={v:5}: {cpu:.3f} s processor a question, {m._looked} pairs scored exactly",
+                f"{name}={v:5}: {cpu:.3f} s processor a question, {m._looked} pairs "
+                "scored exactly",
                 flush=True,
             )
     return out
@@ -88,7 +94,8 @@ def savings():
         for f in (lambda: pair_scores(Q, 0.05), lambda: best_pair(R, np.arange(600), 0.05))
     )
     print(
-        f"best of {600 * 599 // 2} pairs, 96 particles: full table {full:.2f} s, bound {quick:.3f} s: {full / quick:.0f} × faster",
+        f"best of {600 * 599 // 2} pairs, 96 particles: full table {full:.2f} s, bound "
+        f"{quick:.3f} s: {full / quick:.0f} × faster",
         flush=True,
     )
 

@@ -1,6 +1,8 @@
-"""Time and memory of correlation clustering: `python benchmarks/bench_correlation.py [--quick] [--save FILE]`.
+"""Time and memory of correlation clustering: `python benchmarks/bench_correlation.py
+[--quick] [--save FILE]`.
 
-Every case runs in a process of its own; peak memory is that of the process, libraries included.
+Every case runs in a process of its own; peak memory is that of the process, libraries
+included.
 """
 
 import argparse

@@ -1,6 +1,8 @@
-"""Speed of DiSC: `python benchmarks/bench_disc.py [--quick] [copd] [gradient] [growth] [landmarks] [pymanopt]`.
+"""Speed of DiSC: `python benchmarks/bench_disc.py [--quick] [copd] [gradient] [growth]
+[landmarks] [pymanopt]`.
 
-Prints seconds, ratios to a peer in the same run, growth with n, peak memory. No asserts on time. The part `pymanopt` is skipped with a message when it is not installed."""
+Prints seconds, ratios to a peer in the same run, growth with n, peak memory. No asserts on
+time. The part `pymanopt` is skipped with a message when it is not installed."""
 
 import argparse, resource, time, warnings
 import numpy as np
@@ -57,7 +59,8 @@ def clock_workers(f):
 
 
 def copd(quick):
-    "The size of the paper's COPD study: 1906 patients, 39 features, 4 clusters, 20 starts, 2 cores."
+    """The size of the paper's COPD study: 1906 patients, 39 features, 4 clusters, 20
+    starts, 2 cores."""
     n, n_init = (600, 4) if quick else (1906, 20)
     X, a, s = two_views(n, 39, 4)
     DiSC(4, mu=1.0, n_init=1, max_iter=2, random_state=0).fit(
@@ -71,7 +74,8 @@ def copd(quick):
             f"n = {n}, d = 39, k = 4, {n_init} starts, 2 workers, {name}",
             w,
             cpu,
-            f"half the cpu {cpu / 2:.1f} s, NMI {nmi(a, e.labels_):.3f}, {e.n_iter_} steps, converged {e.converged_}",
+            f"half the cpu {cpu / 2:.1f} s, NMI {nmi(a, e.labels_):.3f}, {e.n_iter_} "
+            f"steps, converged {e.converged_}",
         )
 
 
@@ -100,12 +104,14 @@ def gradients(quick):
             f"gradient × 5, n = {n}: matrix form, then kernel",
             w0,
             c0,
-            f"kernel {c1:.2f} s cpu, {c0 / c1:.1f} × faster, largest difference {np.abs(G - H).max():.1e}",
+            f"kernel {c1:.2f} s cpu, {c0 / c1:.1f} × faster, largest difference "
+            f"{np.abs(G - H).max():.1e}",
         )
 
 
 def growth(quick):
-    "CPU per evaluation with gradient as n grows; the peer is the n × n distance matrix by scikit-learn."
+    """CPU per evaluation with gradient as n grows; the peer is the n × n distance
+    matrix by scikit-learn."""
     from sklearn.metrics import pairwise_distances
 
     last = None
@@ -126,7 +132,8 @@ def growth(quick):
 
 
 def landmarks(quick):
-    "Many rows in little memory; the peer is the exact method at the largest n where it is comfortable."
+    """Many rows in little memory; the peer is the exact method at the largest n where
+    it is comfortable."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     for n in (5_000, 10_000) if quick else (12_500, 50_000):
         X, a, s = two_views(n, 20, 3)
@@ -139,7 +146,9 @@ def landmarks(quick):
             f"n = {n:,}, d = 20, 300 landmarks, 1 start × ≤ 20 steps",
             w,
             cpu,
-            f"NMI {nmi(a, e.labels_):.3f}, peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB (before: {before:.2f})",
+            f"NMI {nmi(a, e.labels_):.3f}, peak memory "
+            f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB (before: "
+            f"{before:.2f})",
         )
 
 
@@ -220,7 +229,8 @@ def with_pymanopt(quick):
             f"  {name}",
             w2,
             c2,
-            f"F {np.round(q, 6)}, {c2 / cpu:.1f} × our cpu, best F differs by {min(q) - min(r):+.1e}",
+            f"F {np.round(q, 6)}, {c2 / cpu:.1f} × our cpu, best F differs by "
+            f"{min(q) - min(r):+.1e}",
         )
 
 

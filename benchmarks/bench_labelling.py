@@ -1,4 +1,5 @@
-"""How long until the next question is on the screen? Session and view, by number of rows, in the same run as the bare learner."""
+"""How long until the next question is on the screen? Session and view, by number of
+rows, in the same run as the bare learner."""
 
 import argparse, tempfile, time
 from pathlib import Path
@@ -17,7 +18,8 @@ ap.add_argument("--rows", type=int, nargs="+", default=[500, 1000, 2000])
 ap.add_argument("--answers", type=int, default=60)
 args = ap.parse_args()
 print(
-    f"{'learner':9}{'rows':>6} | bare learner: median, 95 %, max | question on the screen | with panel | undo | change (s), {args.answers} answers, 10 % wrong"
+    f"{'learner':9}{'rows':>6} | bare learner: median, 95 %, max | question on the "
+    f"screen | with panel | undo | change (s), {args.answers} answers, 10 % wrong"
 )
 for make in (NCOBRAS, COBRAS):
     NCOBRAS(random_state=0).fit(
@@ -66,6 +68,7 @@ for make in (NCOBRAS, COBRAS):
             s.close()
         f = lambda x: f"{np.median(x):.3f} {np.quantile(x, 0.95):.3f} {max(x):.3f}"
         print(
-            f"{make.__name__:9}{n:6} | {f(bare)} | {f(shown)} | {f(full)} | {undo:.3f} | {change:.3f}",
+            f"{make.__name__:9}{n:6} | {f(bare)} | {f(shown)} | {f(full)} | {undo:.3f} | "
+            f"{change:.3f}",
             flush=True,
         )

@@ -11,11 +11,9 @@ and the half standard error were chosen, with seed 0; the table gives the others
 """
 
 import argparse
-import csv
 import time
 import tomllib
 import warnings
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +23,7 @@ from csc_nb.constraints import Constraints
 from csc_nb.experts import ExpertClustering
 from csc_nb.metrics import ari
 from csc_nb.rdpmeans import RDPMeans
-from csc_nb.sweeps import RowFile, Task, load_sets, n_answers, task_seeds
+from csc_nb.sweeps import Task, cross, experiment, load_sets, n_answers, task_seeds
 from csc_nb.tvclust import TVClust
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,26 +83,19 @@ def run(seconds, seeds):
     "Every open fit; sets that were not used to choose come first."
     config = tomllib.loads((ROOT / "nbs/experiments/configs/comparison.toml").read_text())
     sets = load_sets(config["datasets"], scale="standard", max_rows=300, random_state=0)
-    file = RowFile(FILE, COLUMNS)
-    with open(file.path, newline="", encoding="utf-8") as f:
-        done = {
-            (r["dataset"], r["noise"], r["seed"], r["method"]) for r in csv.DictReader(f)
-        }
-    until = time.monotonic() + seconds
     names = sorted(sets, key=lambda name: name in CHOSEN_ON)
     methods = list(METHODS)
-    groups = [(s, part) for s in range(seeds) for part in (methods[:4], methods[4:])]
-    for (seed, part), noise, name in product(groups, LEVELS, names):
-        data = sets[name]
-        c, wrong, fit = answers_of(data.y, name, noise, seed)
-        for method in part:
-            key = name, f"{noise:g}", str(seed), method
-            if key in done:
-                continue
-            if time.monotonic() > until:
-                return
-            line = dict(zip(COLUMNS, key))
-            file.append(line | one_fit(data, method, c, wrong, fit))
+    tasks = []
+    for seed in range(seeds):
+        for part in (methods[:4], methods[4:]):
+            tasks += cross(seed=seed, noise=LEVELS, dataset=names, method=part)
+
+    def row(seed, noise, dataset, method):
+        data = sets[dataset]
+        drawn = answers_of(data.y, dataset, noise, seed)
+        return dict(noise=f"{noise:g}", **one_fit(data, method, *drawn))
+
+    experiment(row, tasks, FILE, columns=COLUMNS, seconds=seconds, n_jobs=1)
 
 
 def table():

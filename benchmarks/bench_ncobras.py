@@ -1,7 +1,9 @@
-"""CPU seconds of COBRAS and NCOBRAS; ratios to plain COBRAS in the same run, growth with answers.
+"""CPU seconds of COBRAS and NCOBRAS; ratios to plain COBRAS in the same run, growth with
+answers.
 
 python benchmarks/bench_ncobras.py [--queries 100] [--noise .1] [--tasks iris wine ...]
-The authors' program (Python, their machine-independent figures are CPU seconds of one run): 100 answers at 10 % wrong
+The authors' program (Python, their machine-independent figures are CPU seconds of one run):
+100 answers at 10 % wrong
 15 s on iris, 17-28 s on wine and breast cancer; 200 answers on iris 79 to more than 139 s.
 """
 
@@ -49,6 +51,9 @@ if __name__ == "__main__":
             t = np.median([x[0] for x in n])
             ref = THEIRS.get((name, q))
             print(
-                f"{name:24s} {q:7d}  {np.median(c):8.2f}  {t:6.2f} ({max(x[0] for x in n):5.2f})  {t / np.median(c):5.1f}  {'' if ref is None else f'{ref / t:12.0f} x':16s}  {np.mean([x[1] for x in n]):.2f}",
+                f"{name:24s} {q:7d}  {np.median(c):8.2f}  {t:6.2f} "
+                f"({max(x[0] for x in n):5.2f})  {t / np.median(c):5.1f}  "
+                f"{'' if ref is None else f'{ref / t:12.0f} x':16s}  "
+                f"{np.mean([x[1] for x in n]):.2f}",
                 flush=True,
             )

@@ -1,7 +1,10 @@
-"""Runs inside an environment with metric-learn 0.7 (nothing of csc_nb): its diagonal MMC, ITML and LSML on given draws of answers.
+"""Runs inside an environment with metric-learn 0.7 (nothing of csc_nb): its diagonal MMC,
+ITML and LSML on given draws of answers.
 
-Reads one .npz (X, K, and for each draw t: a_t, b_t, value_t), writes labels of k-means with 50 restarts in each learned space.
-metric-learn 0.7 does not fit under scikit-learn 1.6 or later: a keyword of check_array was renamed. The patch here renames it back.
+Reads one .npz (X, K, and for each draw t: a_t, b_t, value_t), writes labels of k-means with
+50 restarts in each learned space.
+metric-learn 0.7 does not fit under scikit-learn 1.6 or later: a keyword of check_array was
+renamed. The patch here renames it back.
 Called by bench_baselines.py with the interpreter named in CSC_NB_PEER_PYTHON.
 """
 

@@ -1,11 +1,12 @@
-"""Do 25 right answers end no worse than k-means told K? Ten sets, five seeds, K told and found.
+"""Do 25 right answers end no worse than k-means told K? Ten sets, five seeds, K told and
+found.
 
-`python benchmarks/quality_labelling.py OUT.csv [--seeds 100 101] [--answers 25]`: rows that are
-in OUT.csv are not run again. The sets: the gallery's four, and the first six of the comparison.
+`python benchmarks/quality_labelling.py OUT.csv [--seeds 100 101] [--answers 25]`: rows
+that are in OUT.csv are not run again. The sets: the gallery's four, and the first six of
+the comparison.
 """
 
 import argparse
-import csv
 import warnings
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from csc_nb.labelling import AskPairs
 from csc_nb.metrics import ari
 from csc_nb.ncobras import NCOBRAS
 from csc_nb.oracles import NoisyOracle
+from csc_nb.sweeps import cross, experiment
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPARISON = ("iris", "wine", "newthyroid", "glass", "ecoli", "heart_statlog")
@@ -70,23 +72,18 @@ def main():
     ap.add_argument("--seeds", type=int, nargs="+", default=list(range(100, 105)))
     ap.add_argument("--answers", type=int, default=25)
     args = ap.parse_args()
-    out = Path(args.out)
-    old = list(csv.DictReader(out.open())) if out.exists() else []
-    done = {(r["set"], r["seed"], r["given"]) for r in old}
-    if not old:
-        out.write_text(",".join(FIELDS) + "\n")
     warnings.simplefilter("ignore")
-    for seed in args.seeds:
-        for name, data, y, kw in (*gallery(), *tables()):
-            for told in (True, False):
-                given = "K told" if told else "K found"
-                if (name, str(seed), given) in done:
-                    continue
-                s, score, rival = one(data, y, kw, seed, told, args.answers)
-                row = (name, seed, given, len(y), len(set(y)), len(s.said))
-                row += (f"{score:.4f}", f"{rival:.4f}", s.status().clusters)
-                with out.open("a") as f:
-                    f.write(",".join(map(str, row)) + "\n")
+    sets = {name: rest for name, *rest in (*gallery(), *tables())}
+
+    def row(seed, set, given):
+        data, y, kw = sets[set]
+        s, score, rival = one(data, y, kw, seed, given == "K told", args.answers)
+        sizes = dict(n=len(y), K=len({*y}), answers=len(s.said))
+        scores = dict(ari=f"{score:.4f}", kmeans=f"{rival:.4f}")
+        return sizes | scores | dict(clusters=s.status().clusters)
+
+    tasks = cross(seed=args.seeds, set=list(sets), given=("K told", "K found"))
+    experiment(row, tasks, args.out, columns=list(FIELDS), n_jobs=1)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
-"""Which super-instance to cut, and who speaks for its parts: four combinations on nine sets that are in no table of chapter 17.
+"""Which super-instance to cut, and who speaks for its parts: four combinations on nine sets
+that are in no table of chapter 17.
 
-python benchmarks/rules_ncobras.py nbs/experiments/results/ncobras_rules.csv [--seeds 10 11 ...]
+python benchmarks/rules_ncobras.py nbs/experiments/results/ncobras_rules.csv [--seeds 10 11
+...]
 
-A row for each set, noise and combination: means over the seeds of ARI after 25, 50, 75 and 100 answers, and what the verification found.
+A row for each set, noise and combination: means over the seeds of ARI after 25, 50, 75 and
+100 answers, and what the verification found.
 All rows may be asked about and all are scored; 1000 rows of the larger sets.
 """
 
@@ -17,7 +20,10 @@ from csc_nb.oracles import NoisyOracle
 from csc_nb.sweeps import cross, experiment
 from run_ncobras import detection
 
-SETS = "newthyroid column_3C pendigits389 blobs3 blobs10 satimage letters_ijlt msrcv2_six crabs_species".split()
+SETS = (
+    "newthyroid column_3C pendigits389 blobs3 blobs10 satimage letters_ijlt msrcv2_six "
+    "crabs_species"
+).split()
 BLOBS = dict(
     blobs3=(180, 4, 3, 2.6, 3), blobs10=(1000, 12, 10, 3.2, 1)
 )  # rows, columns, clusters, spread, seed

@@ -1,14 +1,22 @@
-"""The 21 tasks of paper 002 under noise; a row per finished run, finished rows are skipped, so it may be stopped and started again.
+"""The 21 tasks of paper 002 under noise; a row per finished run, finished rows are skipped,
+so it may be stopped and started again.
 
-python benchmarks/run_ncobras.py OUT.csv [--repeats 0 1 2] [--folds 0 1 ...] [--methods NCOBRAS COBRAS] [--noise .1 .05 0 .2] [--seconds 840]
-python benchmarks/run_ncobras.py OUT.csv --summary nbs/experiments/results   (means over folds, small enough to keep)
+python benchmarks/run_ncobras.py OUT.csv [--repeats 0 1 2] [--folds 0 1 ...] [--methods
+NCOBRAS COBRAS] [--noise .1 .05 0 .2] [--seconds 840]
+python benchmarks/run_ncobras.py OUT.csv --summary nbs/experiments/results
+    (means over folds, small enough to keep)
 
-The rows behind the committed means are nbs/experiments/results/ncobras_runs.csv: name that file as OUT.csv to add folds to them.
+The rows behind the committed means are nbs/experiments/results/ncobras_runs.csv: name that
+file as OUT.csv to add folds to them.
 
-Three repeats of 10-fold cross-validation: all rows are clustered, questions are about training rows only, ARI is on the test rows.
-"published" and "programmed" are `NCOBRAS.as_published()` and `as_programmed()` with a cap of 1000 states; the column capped says where it was met.
-NPU-MPCK and NPU-COSC (given the true number of clusters; a forest for every five placed rows; metric diagonal, one start) see at most 500 training rows.
-A fold below 0 is a seed: all rows may be asked about and all are scored, after 25, 53, 75 and 100 answers (the setting of the authors' numbers).
+Three repeats of 10-fold cross-validation: all rows are clustered, questions are about
+training rows only, ARI is on the test rows.
+"published" and "programmed" are `NCOBRAS.as_published()` and `as_programmed()` with a cap
+of 1000 states; the column capped says where it was met.
+NPU-MPCK and NPU-COSC (given the true number of clusters; a forest for every five placed
+rows; metric diagonal, one start) see at most 500 training rows.
+A fold below 0 is a seed: all rows may be asked about and all are scored, after 25, 53, 75
+and 100 answers (the setting of the authors' numbers).
 """
 
 import argparse, json, os, time, zlib
@@ -23,7 +31,10 @@ from csc_nb.ncobras import NCOBRAS
 from csc_nb.oracles import NoisyOracle
 from csc_nb.sweeps import cross, experiment, read_table
 
-UCI = "iris wine hepatitis parkinsons sonar glass column_2C ecoli ionosphere dermatology breast_cancer_wisconsin yeast optdigits389 segmentation spambase".split()
+UCI = (
+    "iris wine hepatitis parkinsons sonar glass column_2C ecoli ionosphere dermatology "
+    "breast_cancer_wisconsin yeast optdigits389 segmentation spambase"
+).split()
 TASKS = (
     UCI[:11]
     + [f"faces_{t}" for t in ("identity", "pose", "expression", "eyes")]
@@ -32,14 +43,18 @@ TASKS = (
     + UCI[13:]
 )
 AT = list(range(10, 201, 10))
-POOL = 500  # rows that NPU x passive methods cluster and ask about; the other rows follow their nearest one
+POOL = 500  # rows that NPU x passive methods cluster; the others follow their nearest one
 CAP = 1000  # states and sets of the printed form: its 200 000 take minutes a run at 10 %
 EDGES = [0, 0.5, 0.8, 0.9, 0.95, 1.01]
-FIELDS = "task method noise repeat fold n answers redundant seconds capped tp fp fn events curve bins".split()
+FIELDS = (
+    "task method noise repeat fold n answers redundant seconds capped tp fp fn events "
+    "curve bins"
+).split()
 
 
 def data(task):
-    "Standardised features (missing: the mean); faces then in 50 principal directions; newsgroups keep the scale of their LSI."
+    """Standardised features (missing: the mean); faces then in 50 principal directions;
+    newsgroups keep the scale of their LSI."""
     if task.startswith("faces_"):
         d = load("cmu_faces", "standard")
         y = np.unique(d[task[6:]], return_inverse=True)[1]
@@ -156,7 +171,8 @@ def one(task, X, y, method, nu, repeat, fold):
 
 
 def nearest(X, lab, Z):
-    "NPU x passive methods see the training rows only; a test row goes with its nearest training row."
+    """NPU x passive methods see the training rows only; a test row goes with its
+    nearest training row."""
     return (
         lab[((Z[:, None] - X[None]) ** 2).sum(2).argmin(1)]
         if len(X) * len(Z) * X.shape[1] < 2e7

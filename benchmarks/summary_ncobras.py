@@ -1,4 +1,5 @@
-"""Means over folds of the runs of run_ncobras.py, small enough to keep in the repository."""
+"""Means over folds of the runs of run_ncobras.py, small enough to keep in the
+repository."""
 
 import json
 from collections import defaultdict

@@ -1,6 +1,7 @@
 """Clustering with imperfect human help: five papers as executable, tested notebooks.
 
-The public names are listed here by hand and imported on first use, so that `import csc_nb` stays light.
+The public names are listed here by hand and imported on first use, so that
+`import csc_nb` stays light.
 Everything else is imported from its module.
 """
 
@@ -38,7 +39,8 @@ _PUBLIC = {
     "answers": "realistic_answers",
     "queries": "ActiveClusterer ExploreConsolidate MinMax NPU",
     # what everybody else does
-    "baselines.kmeans": "COPKMeans PCKMeans MPCKMeans CVQE LCVQE SeededKMeans ConstrainedKMeans ConstrainedEM",
+    "baselines.kmeans": "COPKMeans PCKMeans MPCKMeans CVQE LCVQE SeededKMeans "
+    "ConstrainedKMeans ConstrainedEM",
     "baselines.metric": "ITMLKMeans LSMLKMeans MMCKMeans RCAKMeans",
     "baselines.spectral": "COSC SpectralLearning FlexibleSpectral SpectralRegularization",
     "baselines.crowd": "CrowdVote SemiCrowd dawid_skene majority_vote",
@@ -50,7 +52,8 @@ _PUBLIC = {
     "comparison": "compare",
     "estimators": "methods",
     "labelling": "AskPairs AskTriplets",
-    "plotting": "ConstraintGraphDisplay ExpertWeightsDisplay QueryCurveDisplay ObjectiveDisplay "
+    "plotting": "ConstraintGraphDisplay ExpertWeightsDisplay QueryCurveDisplay "
+    "ObjectiveDisplay "
     "LabelTreeDisplay PairEntropyDisplay",
 }
 _HOME = {name: module for module, names in _PUBLIC.items() for name in names.split()}

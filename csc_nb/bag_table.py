@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .files import read_rows_of, whole_numbers, write_rows
-from .ids import counted, id_array, look_up, unique_ids, unknown_ids
+from .ids import counted, id_array, look_up, preview_html, unique_ids, unknown_ids
 from .vocabulary import close_words
 
 # %% ../nbs/01f_bag_table.ipynb #34be3a43
@@ -97,6 +97,8 @@ def labels_text(
     str
         empty when there is none
     """
+    if not isinstance(sep, str) or len(sep) != 1:
+        raise ValueError(f"sep={sep!r:.40}: one sign that separates labels, such as '|'.")
     words = []
     for v in sorted(labels):
         word = str(v)
@@ -230,6 +232,12 @@ class Bags:
     def empty(self) -> bool:
         "True when no bag has a label."
         return not self.labelled.any()
+
+    def _repr_html_(self):
+        size = np.bincount(self.bag, minlength=self.n_bags)[:6].tolist()
+        words = [", ".join(map(str, sorted(s, key=str))) or "–" for s in self.labels[:6]]
+        columns = dict(bag=list(self.bag_ids[:6]), rows=size, labels=words)
+        return preview_html(repr(self), columns, self.n_bags)
 
     def __repr__(self):
         named = ", by id" if self.ids is not None else ""

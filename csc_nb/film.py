@@ -17,6 +17,8 @@ from .plotting import best_plane, cluster_style
 __all__ = ['Move', 'moves_in', 'twin_of', 'film_frames', 'Film']
 
 # %% ../nbs/30e_film.ipynb #4756681e
+#| code-fold: true
+#| code-summary: "moves_in: lines of a log as moves"
 class Move(NamedTuple):
     """One thing that a person did.
 
@@ -127,7 +129,6 @@ def film_frames(session) -> list:  # of dictionaries
     frames = [_frame(twin, w, None, w["welcome"])]
     for move in moves_in(session.journal.events):
         q = _play(twin, move, rows)
-        twin.remember_labels()
         frames.append(_frame(twin, w, q, _caption(move, w)))
     return frames
 

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 import numpy as np
 from .constraints import Constraints, Triplets
+from .estimators import without_advice
 from .graph import closure, contradictions, explain_chain, implied
+from .tables import Table, features_of, fit_recipe, read_column, says_name
 from csc_nb.oracles import (
     SAVE,
     ActiveLearner,
@@ -23,17 +25,21 @@ from csc_nb.oracles import (
     Said,
     Triple,
     _plain,
+    cluster_groups,
     read_journal,
     standing_answers,
 )
 
 # %% auto #0
-__all__ = ['IMAGE_ENDS', 'KINDS', 'ADVICE', 'column_kind', 'open_image', 'feature_matrix', 'Items', 'ListState', 'FixedQuestions',
-           'nearest_groups', 'random_questions', 'mixed_questions', 'pair_facts', 'links_of', 'fit_answers', 'Turn',
-           'Conflict', 'Status', 'Advice', 'open_journal', 'n_contradictions', 'distance_rank', 'opposite',
-           'likely_culprits', 'with_n_clusters', 'broken_facts', 'rough_edges', 'move_named_rows', 'seeded_groups',
-           'fewest_groups', 'settle', 'neighbour_share', 'row_confidence', 'by_size', 'safe_cell', 'csv_text',
-           'Session', 'AskPairs', 'AskTriplets', 'warm_up', 'answers_of', 'Annotators', 'merge_annotators']
+__all__ = ['IMAGE_ENDS', 'KINDS', 'ADVICE', 'column_kind', 'open_image', 'feature_matrix',
+           'Items', 'ListState', 'FixedQuestions', 'nearest_groups', 'random_questions',
+           'mixed_questions', 'pair_facts', 'links_of', 'fit_answers', 'Turn', 'Conflict',
+           'Status', 'Advice', 'open_journal', 'n_contradictions', 'distance_rank',
+           'opposite', 'likely_culprits', 'with_n_clusters', 'broken_facts', 'rough_edges',
+           'move_named_rows', 'seeded_groups', 'fewest_groups', 'round_groups',
+           'nearest_rows', 'obey', 'settle', 'neighbour_share', 'row_confidence',
+           'by_size', 'safe_cell', 'csv_text', 'Session', 'AskPairs', 'AskTriplets',
+           'warm_up', 'answers_of', 'Annotators', 'merge_annotators']
 
 # %% ../nbs/30_labelling.ipynb #9c900567
 #| code-fold: true
@@ -66,9 +72,9 @@ def _series(v):
     "A cell as a 1-D array: a list, an array, or text such as `1.5 2 2.5`; else `None`."
     if isinstance(v, str):
         parts = re.split(r"[\s;,|]+", v[:100_000].strip(" []()"))
-        if len(parts) < 3:
-            return None
         v = [_number(p) for p in parts]
+        if len(parts) < 3 or any(x is None for x in v):
+            return None
     try:
         a = np.asarray(v, dtype=float)
     except (TypeError, ValueError):
@@ -76,6 +82,8 @@ def _series(v):
     return a if a.ndim == 1 and len(a) > 1 and np.isfinite(a).any() else None
 
 # %% ../nbs/30_labelling.ipynb #2909078b
+#| code-fold: true
+#| code-summary: "column_kind: what a column holds"
 def column_kind(
     values,  # cells of one column
 ) -> str:  # "number", "category", "text", "image", "series" or "label"
@@ -356,9 +364,9 @@ class Items:
     Parameters
     ----------
     data
-        data frame, dictionary of columns or list of records
+        data frame, dictionary of columns, list of records, or `Table`
     id : default=None
-        column with ids
+        column with ids; False: none, also when a `Table` found one
     show : default=None
         columns to show, {column: kind}, or a function of a row; None: all
     features : default=None
@@ -394,14 +402,25 @@ class Items:
 
     def __init__(
         self,
-        data,  # data frame, dictionary of columns or list of records
-        id=None,  # column with ids
+        data,  # data frame, dictionary of columns, list of records, or `Table`
+        id=None,  # column with ids; False: none, also when a `Table` found one
         show=None,  # columns to show, {column: kind}, or a function of a row; None: all
         features=None,  # (n, d) numbers, or names of columns; None: the columns shown
         folder: str | Path = ".",  # where paths of images start
     ):
-        self.columns, self.id_name, self.folder = _columns(data), id, Path(folder)
-        self.ids = _find_ids(data, self.columns, id)
+        if not isinstance(folder, (str, Path)):
+            raise ValueError(f"folder={folder!r:.40}: the name of a folder.")
+        self.folder, self.table = Path(folder), data if isinstance(data, Table) else None
+        if self.table is None:
+            id = id or None
+            self.columns = _columns(data)
+            self.ids = _find_ids(data, self.columns, id)
+        else:
+            id = self.table.id_name if id is None else id or None
+            self.columns = self.table.cells()
+            known = id is not None and id == self.table.id_name
+            self.ids = self.table.ids if known else _find_ids({}, self.columns, id)
+        self.id_name = id
         self.n, self.draw = len(self.ids), show if callable(show) else None
         if self.n < 2:
             raise ValueError(f"There is nothing to compare: the table has {self.n} rows.")
@@ -410,10 +429,42 @@ class Items:
         else:
             self.show = [show] if isinstance(show, str) else list(show)
         self._known(self.show, "show")
-        self.kinds = {c: column_kind(v) for c, v in self.columns.items()}
+        self.kinds = {c: self._kind(c) for c in self.columns}
         if isinstance(show, dict):
             self._set_kinds(show)
         self.X, self._spread = self._features(features), {}
+
+    def _kind(self, c):
+        "What a column holds; a `Table` has found it out."
+        if self.table is None:
+            return column_kind(self.columns[c])
+        kind = self.table[c].kind
+        plain = {"date": "number", "yes/no": "category"}
+        if kind in (*plain, *KINDS):
+            return plain.get(kind, kind)
+        series = column_kind(self.columns[c]) == "series" and not says_name(c)
+        return "series" if series else "label"
+
+    def values(self, c):
+        """Cells of a column as numbers and words, where a `Table` has read them.
+
+        Parameters
+        ----------
+        c
+        """
+        return self.columns[c] if self.table is None else self._read(c).values
+
+    def _read(self, c):
+        "A column of the `Table`, as what it is shown or used as."
+        column, kind = self.table[c], self.kinds[c]
+        same = {"number": ("number", "date"), "category": ("category", "yes/no")}
+        if column.kind in same.get(kind, (kind,)) or kind not in (
+            "number",
+            "category",
+            "text",
+        ):
+            return column
+        return read_column(c, self.columns[c], kind)
 
     def row(self, i):
         """Row `i` as a dictionary.
@@ -464,8 +515,9 @@ class Items:
         if self.kinds[c] != "number":
             return True
         if c not in self._spread:
-            every = [np.nan if _missing(v) else _number(v) for v in self.columns[c]]
+            every = [np.nan if _missing(v) else _number(v) for v in self.values(c)]
             self._spread[c] = np.nanstd(np.array(every, float))
+        cells = [self.values(c)[i] for i in rows]
         there = [x for x in map(_number, cells) if x is not None and not _missing(x)]
         return len(there) < len(rows) or max(there) - min(there) > sd * self._spread[c]
 
@@ -493,6 +545,8 @@ class Items:
         if f is None or names:
             self.used = self.show if f is None else list(f)
             self._known(self.used, "features")
+            if self.table is not None:
+                return self._table_features(f is not None)
             columns = {c: self.columns[c] for c in self.used}
             return feature_matrix(columns, self.kinds, self.folder)
         X = np.asarray(f, float)
@@ -503,6 +557,28 @@ class Items:
             )
         self.used = []
         return X
+
+    def _table_features(self, chosen):
+        "Features by the transformers of `read_table`; images and series by our own."
+        if chosen:  # a person says that a column of names is to be used
+            for c in self.used:
+                few = len(set(map(str, self.columns[c]))) <= 20
+                if self.kinds[c] == "label" and self.table[c].kind not in (
+                    "empty",
+                    "constant",
+                ):
+                    self.kinds[c] = "category" if few else "text"
+        plain = [c for c in self.used if self.kinds[c] in ("number", "category", "text")]
+        drawn = {
+            c: self.columns[c] for c in self.used if self.kinds[c] in ("image", "series")
+        }
+        parts = []
+        if plain:
+            columns = [self._read(c) for c in plain]
+            parts.append(features_of(fit_recipe(columns), columns))
+        if drawn or not plain:
+            parts.append(feature_matrix(drawn or self.columns, self.kinds, self.folder))
+        return np.round(np.hstack(parts), 4) + 0.0
 
 
 def _same_key(v):
@@ -580,6 +656,8 @@ class FixedQuestions(ActiveLearner):
     def _cluster(self, X, state):
         if self.clusterer is not None:
             return fit_answers(self.clusterer, X, state.said)
+        if not state.said:  # nobody has said anything: plain k-means
+            return cluster_groups(X, np.arange(len(X)), 8, 0)
         return nearest_groups(X, *links_of(state.said))
 
 
@@ -743,9 +821,12 @@ def fit_answers(
         pairs = Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X))
         given["constraints"] = pairs
     twin: Any = clone(est)
-    return twin.fit(X, **given).labels_
+    with without_advice():
+        return twin.fit(X, **given).labels_
 
 # %% ../nbs/30_labelling.ipynb #f349d621
+#| code-fold: true
+#| code-summary: "Turn, Conflict, Status, Advice: what a screen needs to know"
 class Turn(NamedTuple):
     """One screen.
 
@@ -844,7 +925,7 @@ class Advice(NamedTuple):
 
 ADVICE = {
     "done": "There is no question left. You are done.",
-    "settle first": "{} contradiction(s) to settle first.",
+    "settle first": "Contradictions to settle first: {}.",
     "go on bits": "Go on: the next answer promises {} bits.",
     "may stop bits": "You may stop now: the next answer promises only {} bits.",
     "go on early": "Go on: advice comes after {} answers.",
@@ -854,7 +935,9 @@ ADVICE = {
 }
 
 # %% ../nbs/30_labelling.ipynb #0d4afb0b
-def open_journal(path, annotator="", wait=0.0, take_over=False):
+#| code-fold: true
+#| code-summary: "open_journal: a log, as soon as it is free"
+def open_journal(path, annotator="", wait=0.0, take_over=False, panel=()):
     """The log at `path`; while another process holds it, try again for `wait` seconds.
 
     Parameters
@@ -863,6 +946,7 @@ def open_journal(path, annotator="", wait=0.0, take_over=False):
     annotator : default=''
     wait : default=0.0
     take_over : default=False
+    panel : default=()
     """
     end = time.monotonic() + wait
     while True:
@@ -874,7 +958,7 @@ def open_journal(path, annotator="", wait=0.0, take_over=False):
                 raise
             time.sleep(0.2)
     who = {e.get("annotator", "") for e in journal.events if e["event"] == "answer"}
-    other = sorted(who - {annotator})
+    other = sorted(who - {annotator, *panel})
     if other:
         journal.close()
         raise ValueError(
@@ -1110,6 +1194,60 @@ def fewest_groups(n, must, cannot):
     return max(1, len(cannot_clique(n, parts))) if len(parts) else 1
 
 
+def round_groups(X, must, cannot, K):
+    """Soft constrained k-means on all answers.
+
+    Parameters
+    ----------
+    X
+    must
+    cannot
+    K
+    """
+    from csc_nb.baselines.kmeans import PCKMeans
+
+    pairs = Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # answers may contradict each other here
+        return PCKMeans(K, random_state=0).fit(X, constraints=pairs).labels_
+
+
+def nearest_rows(X, k=10):
+    """`(n, k)` nearest rows of each row, without itself.
+
+    Parameters
+    ----------
+    X
+    k : default=10
+    """
+    from sklearn.neighbors import NearestNeighbors
+
+    near = NearestNeighbors(n_neighbors=min(k, len(X) - 1)).fit(X)
+    return near.kneighbors(return_distance=False)
+
+
+def obey(X, said, z, noise=0.05):
+    """Let rows that answers name move; a broken answer costs its odds.
+
+    Parameters
+    ----------
+    X
+    said
+    z
+    noise : default=0.05
+    """
+    facts = _facts(*links_of(said))
+    if not len(facts):
+        return z
+    return move_named_rows(z, nearest_rows(X), facts, math.log((1 - noise) / noise))
+
+
+def _facts(must, cannot):
+    "`(m, 3)` row, row, ±1."
+    signs = np.repeat([1, -1], [len(must), len(cannot)])
+    return np.c_[np.concatenate([must, cannot]), signs]
+
+
 def settle(
     X,  # rows
     said,  # (question, answer), all that stand
@@ -1140,19 +1278,13 @@ def settle(
     np.ndarray
         cluster of each row
     """
-    from sklearn.neighbors import NearestNeighbors
-    from csc_nb.baselines.kmeans import PCKMeans
-
     must, cannot = links_of(said)
     z = np.unique(labels, return_inverse=True)[1].ravel()
     K = n_clusters or max(int(z.max()) + 1, fewest_groups(len(X), must, cannot))
     z = with_n_clusters(X, z, K)
     if not len(must) + len(cannot):
         return z
-    signs = np.repeat([1, -1], [len(must), len(cannot)])
-    facts = np.c_[np.concatenate([must, cannot]), signs]
-    near = NearestNeighbors(n_neighbors=min(n_near, len(X) - 1)).fit(X)
-    near = near.kneighbors(return_distance=False)
+    facts, near = _facts(must, cannot), nearest_rows(X, n_near)
     cost = math.log((1 - noise) / noise)
 
     def price(labels):
@@ -1162,10 +1294,7 @@ def settle(
     if len(np.unique(seeded)) == K:
         z = min(z, seeded, key=price)
     if 1 < K < len(X):
-        pairs = Constraints.from_pairs(must=must, cannot=cannot, n_samples=len(X))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # answers may contradict each other here
-            round_ = PCKMeans(K, random_state=0).fit(X, constraints=pairs).labels_
+        round_ = round_groups(X, must, cannot, K)
         more = broken_facts(round_, facts).sum() - broken_facts(z, facts).sum()
         clear = more >= max(3, 0.2 * len(facts))
         if not clear and price(round_) - price(z) <= 0.05 * len(X):
@@ -1316,6 +1445,8 @@ class Session:
         who answers
     out : Path | None
         where the clusters go; None: beside the log
+    private : bool
+        does no row leave this machine?
     """
 
     items: Items
@@ -1323,6 +1454,7 @@ class Session:
     log: Path | None  # where answers are saved
     annotator: str  # who answers
     out: Path | None  # where the clusters go; None: beside the log
+    private: bool = True  # does no row leave this machine?
 
     def __init__(
         self,
@@ -1358,11 +1490,12 @@ class Session:
         learner = self._fresh_learner(learner)
         checks = hasattr(learner, "repeat")
         self.check_implied = checks if check_implied is None else check_implied
-        self._revisit, self._seen, self._fit = False, {}, (None, None)
+        self._revisit, self._seen = False, {}
         if log is None:
             journal = Journal(None, annotator)
         else:
-            journal = open_journal(log, annotator, wait, take_over)
+            panel = [getattr(m, "name", m) for m in getattr(learner, "panel", None) or ()]
+            journal = open_journal(log, annotator, wait, take_over, panel)
         try:
             fill = None if self.check_implied else self.follows
             items = self.items
@@ -1370,7 +1503,6 @@ class Session:
         except BaseException:
             journal.close()
             raise
-        self.remember_labels()
 
     def _fresh_learner(self, learner):
         "The learner that was given, fresh; or one that reads off a list."
@@ -1641,13 +1773,45 @@ class Session:
     @property
     def labels(self) -> np.ndarray:
         "Cluster of each row, fitted to all answers that stand."
-        key = (len(self.journal.events), len(self.journal.standing))
-        if self._fit[0] != key:
-            record = [(s.query, s.answer) for s in self.said if s.how != "skip"]
-            start = self.learner.labels_
-            found = settle(self.items.X, record, start, self.n_clusters)
-            self._fit = (key, found)
-        return self._apply_edits(self._fit[1])
+        return self._apply_edits(self._settled(self.said))
+
+    def _settled(self, said):
+        "Clusters of the first answers; a function of them, so each is found once."
+        key = tuple((s.query.items, s.answer, s.how) for s in said)
+        if key not in self._seen:
+            record = [(s.query, s.answer) for s in said if s.how != "skip"]
+            start = self._learned(said)
+            self._seen[key] = settle(self.items.X, record, start, self.n_clusters)
+            for old in list(self._seen)[:-30]:
+                del self._seen[old]
+        return self._seen[key]
+
+    def _learned(self, said):
+        "Clusters of the learner after these answers."
+        if len(said) == len(self.said):
+            return self.learner.labels_
+        from sklearn.base import clone
+
+        twin: Any = clone(self.learner)
+        twin.start(self.items.X)
+        for s in said:
+            twin.hear(s.query, s.answer)
+        return twin.labels_
+
+    def sketch(self, labels) -> np.ndarray:
+        """Older clusters with the newest answers obeyed: quick, until `labels` is due.
+
+        Parameters
+        ----------
+        labels
+
+        Returns
+        -------
+        np.ndarray
+        """
+        record = [(s.query, s.answer) for s in self.said if s.how != "skip"]
+        z = np.unique(labels, return_inverse=True)[1].ravel()
+        return obey(self.items.X, record, z)
 
     def _apply_edits(self, labels):
         "What the person changed on the results page: merge, split, move; in their order."
@@ -1769,8 +1933,17 @@ class Session:
                 c["same" if s.answer in (1, "ab", "ac", "bc") else "different"] += 1
         return c
 
-    def status(self) -> Status:
-        "Where we stand."
+    def status(self, labels=None) -> Status:
+        """Where we stand, with the present clusters or those that are given.
+
+        Parameters
+        ----------
+        labels : default=None
+
+        Returns
+        -------
+        Status
+        """
         c, said = self.counts(), self.said
         cl = closure(self.items.n, *links_of([(s.query, s.answer) for s in said]))
         known = {frozenset(f[:2]) for s in said for f in pair_facts(s.query, s.answer)}
@@ -1786,16 +1959,10 @@ class Session:
             skipped=c["skipped"],
             implied=max(0, cl.n_must + cl.n_cannot - len(known)),
             conflicts=sum(not x.kept for x in self.conflicts()),
-            clusters=len(np.unique(self.labels)),
+            clusters=len(np.unique(self.labels if labels is None else labels)),
             confidence=getattr(self.learner, "confidence_", None) if said else None,
             left=left,
         )
-
-    def remember_labels(self):
-        "Note the present clusters, for the advice."
-        n = len(self.said)
-        self._seen = {k: v for k, v in self._seen.items() if k < n}
-        self._seen[n] = self.labels
 
     def advice(self, patience=10) -> Advice:
         """Is it worth going on?
@@ -1825,11 +1992,10 @@ class Session:
             a = self.learner.advice()
             code = "may stop bits" if a["stop"] else "go on bits"
             return code, f"{a['expected_bits']:.2f}"
-        now = max(self._seen, default=0)
-        old = self._seen.get(now - patience)
-        if old is None:
+        said = self.said
+        if len(said) < patience:
             return "go on early", patience
-        if 1 - ari(old, self._seen[now]) >= 0.01:
+        if 1 - ari(self._settled(said[:-patience]), self._settled(said)) >= 0.01:
             return "go on", patience
         wanted = getattr(self.learner, "confidence", 0.0)
         wanted = wanted if isinstance(wanted, float) else 0.0
@@ -2077,6 +2243,9 @@ def merge_annotators(
     from csc_nb.experts import ExpertClustering
 
     items = getattr(items, "items", items)
+    logs = [logs] if isinstance(logs, (str, Path)) or hasattr(logs, "log") else list(logs)
+    if not logs:
+        raise ValueError("0 logs: give the path of at least one person's log.")
     parts = [answers_of(getattr(g, "log", g), items.ids) for g in logs]
     c = parts[0].merge(*parts[1:]) if len(parts) > 1 else parts[0]
     model = ExpertClustering(n_clusters, **params).fit(

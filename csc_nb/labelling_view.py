@@ -17,21 +17,24 @@ from csc_nb.labelling import (
     _missing,
     _number,
     _series,
-    column_kind,
     open_image,
     open_journal,
     opposite,
 )
 from .oracles import LogInUse, read_journal, standing_answers
 from .plotting import best_plane, cluster_style, few_shades, plot_clusters, PALETTE
+from .tables import Table, read_cells, read_table
 
 # %% auto #0
-__all__ = ['LIMIT', 'STYLE', 'WORDS', 'RIGHT_TO_LEFT', 'PAIR_KEYS', 'TRIPLE_KEYS', 'MORE_KEYS', 'text_html', 'number_html',
-           'image_html', 'series_html', 'cell_html', 'drawn_html', 'card_html', 'marked_columns', 'question_html',
-           'static', 'ask_widget', 'cluster_png', 'steady', 'short_html', 'members_html', 'read_words', 'direction',
-           'words_of', 'answer_buttons', 'said_word', 'by_position', 'AskView', 'settings_in', 'StartView',
-           'in_use_screen', 'NotBegun', 'not_begun_screen', 'OpenView', 'read_csv', 'make_session', 'plain_learner',
-           'web_page', 'person_page', 'first_screen', 'screen_settings', 'likely_id', 'note_setup']
+__all__ = ['LIMIT', 'STYLE', 'WORDS', 'RIGHT_TO_LEFT', 'PAIR_KEYS', 'TRIPLE_KEYS',
+           'MORE_KEYS', 'text_html', 'number_html', 'image_html', 'series_html',
+           'cell_html', 'drawn_html', 'card_html', 'marked_columns', 'question_html',
+           'static', 'ask_widget', 'cluster_png', 'steady', 'short_html', 'members_html',
+           'read_words', 'direction', 'words_of', 'answer_buttons', 'said_word',
+           'by_position', 'AskView', 'settings_in', 'StartView', 'in_use_screen',
+           'NotBegun', 'not_begun_screen', 'OpenView', 'table_of', 'listed_questions',
+           'make_session', 'plain_learner', 'web_page', 'person_page', 'first_screen',
+           'chosen_table', 'screen_settings', 'note_setup']
 
 # %% ../nbs/30a_labelling_view.ipynb #9a4954fe
 #| code-fold: true
@@ -283,6 +286,8 @@ def static(name: str) -> str:
 STYLE = f"<style>{static('ask.css')}</style>"
 
 # %% ../nbs/30a_labelling_view.ipynb #a48d6d3e
+#| code-fold: true
+#| code-summary: "ask_widget: the component and what it shares with Python"
 def ask_widget(**traits):
     """The component, with its traits; it needs anywidget.
 
@@ -722,7 +727,8 @@ class AskView:
         if self.page == "stopped":
             return w["stopped"]
         if self.page == "results":
-            return f"{len(np.unique(self.session.labels))} {w['clusters']}"
+            n = len(np.unique(self.session.labels))
+            return f"{n} {w['clusters' if n != 1 else 'one cluster']}"
         if turn is None:
             return w["end"]
         ask = self.title or self.session.question or w[turn.query.kind]
@@ -737,7 +743,8 @@ class AskView:
         if s.log:
             saved = html.escape(w["saved"].format(s.log.name))
         who = [html.escape(s.annotator)] if s.annotator else []
-        return " · ".join([html.escape(count), saved, *who, html.escape(w["private"])])
+        here = [html.escape(w["private"])] if s.private else []
+        return " · ".join([html.escape(count), saved, *who, *here])
 
     def _more(self, turn):
         w = self.words
@@ -754,39 +761,49 @@ class AskView:
         return [*out, small("results"), small("save")]
 
     def _panel(self, turn):
-        "Clusters, numbers, contradictions, old answers; slow clusters every tenth time."
+        "Clusters, numbers, contradictions, old answers."
         s, w = self.session, self.words
-        new = dict(old=self._old(), conflict=self._conflict())
-        slow = self._cost > 0.5 and len(s.said) % 10 and turn is not None
         if self.page == "results":
             return {}
+        new = dict(old=self._old(), conflict=self._conflict())
         if not self.panel_on:
             return {**self.panel, **new}
-        if slow and self.panel.get("facts"):  # the picture is older, the numbers are not
-            first, last = self.panel["facts"][:1], self.panel["facts"][4:]
-            return {**self.panel, **new, "facts": [*first, *self._counts(), *last]}
-        start = time.monotonic()
-        s.remember_labels()
-        labels = self._labels = steady(s.labels, self._labels)
-        self._cost = time.monotonic() - start
-        st, advice = s.status(), s.advice()
+        labels, advice = self._clusters(turn)
+        st = s.status(labels)
         facts = [(st.clusters, w["clusters" if st.clusters != 1 else "one cluster"], "")]
         facts += self._counts()
         if st.skipped:
             facts.append((st.skipped, w["n skipped"], ""))
         facts.append((f"{st.implied:,}", w["follow"], ""))
         if st.confidence is not None:
-            facts.append((f"{st.confidence:.0%}", w["sure"], w["sure tip"]))
+            facts.append((f"{st.confidence:.0%}", w["sure"], ""))
+            new["tip"] = w["sure tip"]
         png = cluster_png(s.items.X, labels, turn.shown if turn else (), self.plane)
         picture = "data:image/png;base64," + base64.b64encode(few_shades(png, 64)).decode()
         return dict(
             **new,
-            advice=dict(stop=advice.stop, text=w[advice.code].format(advice.value)),
+            advice=advice,
             facts=facts,
             picture=picture,
             alt=w["picture"],
             groups=members_html(s, labels, w),
         )
+
+    def _clusters(self, turn):
+        "Clusters and advice; where a fit is slow, nine times of ten only what moved."
+        s = self.session
+        old = self.panel.get("advice")
+        if self._cost > 0.15 and len(s.said) % 10 and turn is not None and old:
+            labels, advice = s.sketch(self._labels), old
+        else:
+            start = time.monotonic()
+            labels = s.labels
+            self._cost = time.monotonic() - start
+            found = s.advice()
+            text = self.words[found.code].format(found.value)
+            advice = dict(stop=found.stop, text=text)
+        self._labels = steady(labels, self._labels)
+        return self._labels, advice
 
     def _counts(self):
         count = self.session.counts()
@@ -972,9 +989,8 @@ class StartView:
         rows = []
         for c, role in items.roles().items():
             some = [str(v)[:40] for v in items.columns[c] if not _missing(v)][:3]
-            rows.append(
-                dict(name=c, kind=items.kinds[c], example=", ".join(some), role=role)
-            )
+            kind = items.kinds[c] if items.table is None else items.table[c].kind
+            rows.append(dict(name=c, kind=kind, example=", ".join(some), role=role))
         roles = [(r, w[f"role {r}"]) for r in ("used", "shown", "ignored", "id")]
         fields = [
             dict(name="question", type="text", label=w["your question"])
@@ -998,9 +1014,17 @@ class StartView:
             dir=direction(self.language),
             words=w,
             title=w["welcome"],
-            note=html.escape(w["rows here"].format(items.n)),
+            note=self._note(),
             form=form,
         )
+
+    def _note(self):
+        "How many rows; what was done to the file; what may be wrong with it."
+        said = [self.words["rows here"].format(self.items.n)]
+        table = self.items.table
+        if table is not None:
+            said += [*table.notes, *(f"⚠ {a}" for a in table.alarms)][:8]
+        return "<br>".join(text_html(line, 300) for line in said)
 
     def do(self, message):
         """What a click does.
@@ -1144,42 +1168,61 @@ class OpenView:
 # %% ../nbs/30a_labelling_view.ipynb #5aedf1eb
 #| code-fold: true
 #| code-summary: "CSV files; a session from plain settings"
-def read_csv(path) -> dict:  # name → cells, as text
-    """A CSV file with a header line; `;` and tabs are recognised.
+def table_of(
+    path,  # CSV, TSV, Excel or Parquet
+    id=None,  # column with ids; False: none; None: found
+    reading=None,  # other arguments of `read_table`
+) -> Table:
+    """The table that people are asked about; images and series need no other feature.
 
     Parameters
     ----------
     path
-        name → cells, as text
+        CSV, TSV, Excel or Parquet
+    id : default=None
+        column with ids; False: none; None: found
+    reading : default=None
+        other arguments of `read_table`
 
     Returns
     -------
-    dict
+    Table
     """
-    csv.field_size_limit(2**31 - 1)
-    with open(path, newline="", encoding="utf-8-sig") as f:
-        first = f.readline()
-        f.seek(0)
-        sep = max(",;\t", key=first.count)
-        rows = [(n, r) for n, r in enumerate(csv.reader(f, delimiter=sep), 1) if r]
-    if len(rows) < 3:
-        raise ValueError(f"{path} needs a header line and at least two rows.")
-    (_, names), rows = rows[0], rows[1:]
-    bad = [(n, r) for n, r in rows if len(r) != len(names)]
-    if bad:
-        raise ValueError(
-            f"{len(bad)} rows of {path} do not have {len(names)} cells: first is row "
-            f"{bad[0][0]} with {len(bad[0][1])}."
-        )
-    if len(set(names)) < len(names):
-        raise ValueError(f"{path}: two columns have the same name.")
-    return {c: [r[j] for _, r in rows] for j, c in enumerate(names)}
+    return read_table(path, id=id, need_features=False, **(reading or {}))
+
+
+def listed_questions(
+    path,  # two or three columns of ids, with or without a header
+    ids,  # of the table
+    size,  # 2 or 3
+) -> list:  # of tuples of ids
+    """Questions from a file.
+
+    Parameters
+    ----------
+    path
+        two or three columns of ids, with or without a header
+    ids
+        of the table
+    size
+        2 or 3
+
+    Returns
+    -------
+    list
+        of tuples of ids
+    """
+    known = {str(i) for i in ids}
+    rows = [[str(c).strip() for c in r[:size]] for r in read_cells(path, header=False).rows]
+    if not set(rows[0]) <= known:
+        rows = rows[1:]
+    return [tuple(r) for r in rows]
 
 
 def make_session(
-    table,  # a CSV file
+    table,  # a file that `read_table` reads
     *,
-    id=None,  # column with ids
+    id=None,  # column with ids; False: none; None: found
     show=None,  # columns to show
     features=None,  # columns to compare by; None: those shown
     learner="ncobras",  # who asks
@@ -1194,18 +1237,20 @@ def make_session(
     language="en",  # of the buttons
     seed=0,  # of the learner
     shared=0,  # questions that everybody gets first
+    private=True,  # does no row leave this machine?
     setup=None,  # log of the organiser, who chose the columns
     wait=0.0,  # seconds to wait for a log that another process holds
     take_over=False,  # take the log from another tab or kernel
+    reading=None,  # other arguments of `read_table`
 ):
-    """A session for a CSV file, from plain settings.
+    """A session for a table in a file, from plain settings.
 
     Parameters
     ----------
     table
-        a CSV file
+        a file that `read_table` reads
     id : default=None
-        column with ids
+        column with ids; False: none; None: found
     show : default=None
         columns to show
     features : default=None
@@ -1234,25 +1279,30 @@ def make_session(
         of the learner
     shared : default=0
         questions that everybody gets first
+    private : default=True
+        does no row leave this machine?
     setup : default=None
         log of the organiser, who chose the columns
     wait : default=0.0
         seconds to wait for a log that another process holds
     take_over : default=False
         take the log from another tab or kernel
+    reading : default=None
+        other arguments of `read_table`
     """
     chosen = settings_in(setup or log)  # on the first screen
-    id, show = chosen.get("id", id), chosen.get("show", show)
+    id = (chosen["id"] or False) if "id" in chosen else id
+    show = chosen.get("show", show)
     features = chosen.get("features", features)
     n_clusters = chosen.get("n_clusters", n_clusters)
     question = chosen.get("question", question)
     made = plain_learner(learner, n_clusters, triplets, seed)
+    rows = table_of(table, id, reading)
     if questions:
-        columns = list(read_csv(questions).values())
-        made = list(zip(*columns[: 3 if triplets else 2]))
+        made = listed_questions(questions, rows.row_names, 3 if triplets else 2)
     new = AskTriplets if triplets else AskPairs
     s = new(
-        read_csv(table),
+        rows,
         id=id,
         show=show,
         features=features,
@@ -1268,7 +1318,7 @@ def make_session(
         take_over=take_over,
         shared=shared,
     )
-    s.out = Path(out) if out else None
+    s.out, s.private = Path(out) if out else None, private
     return s
 
 
@@ -1327,6 +1377,10 @@ def web_page(
             from csc_nb.team import team_page
 
             display(team_page(s))
+        elif s.get("page") == "panel":
+            from csc_nb.ask_well import panel_page
+
+            display(panel_page(s))
         else:
             display(person_page(s))
     except Exception as e:
@@ -1371,7 +1425,17 @@ def first_screen(settings):
         note_setup(settings["log"], settings["annotator"], chosen, take_over)
         return make_session(**settings, take_over=take_over)
 
-    return StartView(read_csv(settings["table"]), begin, **screen_settings(settings))
+    return StartView(chosen_table(settings), begin, **screen_settings(settings))
+
+
+def chosen_table(settings):
+    """The table of a page.
+
+    Parameters
+    ----------
+    settings
+    """
+    return table_of(settings["table"], settings.get("id"), settings.get("reading"))
 
 
 def screen_settings(settings):
@@ -1383,24 +1447,7 @@ def screen_settings(settings):
     """
     keep = ("show", "language", "question", "n_clusters")
     out = {k: settings[k] for k in keep if settings.get(k) is not None}
-    return {**out, "id": settings.get("id") or likely_id(read_csv(settings["table"]))}
-
-
-def likely_id(columns: dict):  # name of a column, or None
-    """A column that seems to name the rows: all cells differ, and so says its name or kind.
-
-    Parameters
-    ----------
-    columns : dict
-        name of a column, or None
-    """
-    for place, (name, cells) in enumerate(columns.items()):
-        if len(set(cells)) < len(cells) or any(_missing(v) for v in cells):
-            continue
-        called = name.strip().lower() in ("id", "key", "nr", "no", "code", "name")
-        if called or (place == 0 and column_kind(cells) == "label"):
-            return name
-    return None
+    return {**out, "id": settings.get("id")}
 
 
 def note_setup(log, annotator, chosen, take_over=False):

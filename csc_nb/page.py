@@ -9,7 +9,8 @@ import tempfile, time, urllib.error, urllib.request
 from pathlib import Path
 
 # %% auto #0
-__all__ = ['POLICY', 'content_policy', 'free_port', 'write_site', 'serve', 'Site', 'ends_quietly', 'ask_page']
+__all__ = ['POLICY', 'content_policy', 'free_port', 'write_site', 'serve', 'Site',
+           'ends_quietly', 'ask_page']
 
 # %% ../nbs/30f_page.ipynb #2a51a3de
 #| code-fold: true
@@ -374,6 +375,11 @@ def _pages(settings, people, first_screen):
 
 def _welcome(site):
     private = "The pages work on this machine only; nothing leaves it. Ctrl-C ends them."
+    if any(m.get("allow_remote") for p in site.pages.values() for m in p.get("hire") or ()):
+        private = (
+            "The pages work on this machine only; a model may be elsewhere, and gets rows "
+        )
+        private += "when the organiser asks it. Ctrl-C ends them."
     if list(site.links) == [""]:
         return f"Open {site.url}\n{private}"
     width = max(map(len, site.links))

@@ -7,15 +7,18 @@ from __future__ import annotations
 import math
 import numpy as np
 from numba import njit
+from .bayes_active import _blend_entropy, _blend_softmax, _exact, _sum_product
 from .cobras import _kmeans
 from .correlation import _enumerate
 from .graph import _csr, _labels, _union
+from .ncobras import _implied
 from .rdpmeans import _rdp_sweep
 from .tvclust import _gibbs_sweep, _log_pred, _move
 from .widgets import Live
 
 # %% auto #0
-__all__ = ['ENTRIES', 'rdp_run', 'blocks', 'obey_run', 'posterior', 'gibbs_walk', 'signed_best']
+__all__ = ['ENTRIES', 'rdp_run', 'blocks', 'obey_run', 'posterior', 'gibbs_walk',
+           'signed_best', 'frozen_walk', 'answer_sets', 'particle_run']
 
 # %% ../nbs/35_play.ipynb #play017
 #| code-fold: true
@@ -273,7 +276,8 @@ def posterior(
     Z,  # `(N, n)` out: every partition
     logp,  # `(N,)` out: log-chance of each, up to a constant
 ):  # number of partitions
-    """All partitions of a few points under the model of chapter 10, by its predictive `_log_pred`.
+    """All partitions of a few points under the model of chapter 10, by its predictive
+    `_log_pred`.
 
     Parameters
     ----------
@@ -451,6 +455,115 @@ def signed_best(
         z[i] = best[i]
     return looked
 
+# %% ../nbs/35_play.ipynb #play021f
+#| code-fold: true
+#| code-summary: "frozen_walk: the sampler of chapter 10 at a temperature, as chapter 10a cools it"
+@njit(cache=True)
+def frozen_walk(
+    X,  # `(n, d)` points
+    a,  # `(m,)` one end of each answer
+    b,  # `(m,)` the other
+    value,  # `(m,)` +1 same, −1 different
+    gamma,  # precision γ: one over the temperature
+    lam,  # price of a cluster
+    xi,  # price of a broken answer
+    v0,  # variance of the prior of the means
+    room,  # blocks at most, n + 2
+    u,  # `(sweeps, n)` uniform numbers
+    chosen,  # a point whose chances are wanted
+    z,  # `(n,)` out: the block of each point, from 1 on
+    share,  # `(room,)` out: chances of the chosen point; the first is a new cluster
+):  # number of clusters
+    """The collapsed sampler at σ² = 1/(2γ): links worth γξ, a new cluster at the price λ.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` points
+    a
+        `(m,)` one end of each answer
+    b
+        `(m,)` the other
+    value
+        `(m,)` +1 same, −1 different
+    gamma
+        precision γ: one over the temperature
+    lam
+        price of a cluster
+    xi
+        price of a broken answer
+    v0
+        variance of the prior of the means
+    room
+        blocks at most, n + 2
+    u
+        `(sweeps, n)` uniform numbers
+    chosen
+        a point whose chances are wanted
+    z
+        `(n,)` out: the block of each point, from 1 on
+    share
+        `(room,)` out: chances of the chosen point; the first is a new cluster
+
+    Returns
+    -------
+    result
+        number of clusters
+    """
+    n, d = X.shape
+    Y = _centred(X)
+    s2 = 0.5 / gamma
+    w0 = s2 / v0
+    log_alpha = d / 2 * math.log(1 + v0 / s2) - gamma * lam
+    indptr, nbr, edge = _csr(n, a, b)
+    gain = np.zeros(len(nbr))
+    for e in range(indptr[n]):
+        gain[e] = gamma * xi * value[edge[e]]
+    labels = np.ones(n, np.int64)
+    M = np.zeros((room, d))
+    N = np.zeros(room)
+    L = np.zeros((room, 1, 1))
+    for i in range(n):
+        N[1] += 1
+        for j in range(d):
+            M[1, j] += Y[i, j]
+    order = np.arange(n)
+    links = indptr, nbr, gain
+    for t in range(len(u)):
+        _gibbs_sweep(
+            1, Y, labels, order, 0, u[t], N, M, L, w0, 0.0, s2, *links, log_alpha, room
+        )
+    K = 0
+    for i in range(n):
+        z[i] = labels[i]
+    for k in range(1, room):
+        K += N[k] > 0.5
+    _chances(Y, chosen, labels, N, M, L, w0, s2, links, log_alpha, share)
+    return K
+
+
+@njit(cache=True)
+def _chances(Y, i, labels, N, M, L, w0, s2, links, log_alpha, share):
+    "Equation (13) for one point, which is taken out of its cluster first."
+    indptr, nbr, gain = links
+    own = labels[i]
+    _move(1, Y[i], -1.0, N[own], M[own], L[own], w0)
+    N[own] -= 1
+    share[:] = -np.inf
+    share[0] = log_alpha + _log_pred(1, Y[i], 0.0, M[0], L[0], w0, 0.0, s2)
+    for k in range(1, len(N)):
+        if N[k] > 0.5:
+            share[k] = math.log(N[k]) + _log_pred(1, Y[i], N[k], M[k], L[k], w0, 0.0, s2)
+    for e in range(indptr[i], indptr[i + 1]):
+        share[labels[nbr[e]]] += gain[e]
+    top = share.max()
+    total = 0.0
+    for k in range(len(share)):
+        share[k] = math.exp(share[k] - top)
+        total += share[k]
+    for k in range(len(share)):
+        share[k] /= total
+
 # %% ../nbs/35_play.ipynb #play020
 #| code-fold: true
 #| code-summary: "ENTRIES: what tools/wasm.py compiles, and the shapes of the arguments"
@@ -509,8 +622,424 @@ ENTRIES = {
                 ("path", "i4", ("sweeps", "n")),
             ],
         ),
+        (
+            "frozen_walk",
+            frozen_walk,
+            [
+                *_POINTS,
+                *_ANSWERS,
+                *((name, "f8", ()) for name in ("gamma", "lam", "xi", "v0")),
+                ("room", "i4", ()),
+                ("u", "f8", ("sweeps", "n")),
+                ("chosen", "i4", ()),
+                ("z", "i4", ("n",)),
+                ("share", "f8", ("room",)),
+            ],
+        ),
     ],
     "signed": [
         ("signed_best", signed_best, [("W", "f8", ("n", "n")), ("z", "i4", ("n",))]),
     ],
 }
+
+# %% ../nbs/35_play.ipynb #play020a
+#| code-fold: true
+#| code-summary: "answer_sets: every consistent set of a few answers (chapter 17)"
+@njit(cache=True)
+def _agrees(V, a, b, comp, apart):
+    "Is a set consistent? Fills in the components and separations that it implies."
+    _implied(V, a, b, comp, apart)
+    for c in range(len(comp)):
+        if apart[c, c]:
+            return False
+    return True
+
+
+@njit(cache=True)
+def answer_sets(
+    a,  # `(m,)` one end of each answer
+    b,  # `(m,)` the other
+    value,  # `(m,)` +1 same, −1 different
+    nu,  # chance of a wrong answer
+    best,  # `(m,)` out: the likeliest set, the first of those that tie
+    wrong,  # `(m,)` out: chance that each answer is wrong
+    tally,  # `(3,)` out: chance of the likeliest set, how many tie with it, its flips
+    says,  # `(n, n)` out: what the likeliest set implies about each pair
+    against,  # `(n, n)` out: chance of the sets that imply the opposite
+):  # number of consistent sets
+    """Equations (1) and (2) of chapter 17 by listing all sets, with its kernel `_implied`.
+
+    Parameters
+    ----------
+    a
+        `(m,)` one end of each answer
+    b
+        `(m,)` the other
+    value
+        `(m,)` +1 same, −1 different
+    nu
+        chance of a wrong answer
+    best
+        `(m,)` out: the likeliest set, the first of those that tie
+    wrong
+        `(m,)` out: chance that each answer is wrong
+    tally
+        `(3,)` out: chance of the likeliest set, how many tie with it, its flips
+    says
+        `(n, n)` out: what the likeliest set implies about each pair
+    against
+        `(n, n)` out: chance of the sets that imply the opposite
+
+    Returns
+    -------
+    result
+        number of consistent sets
+    """
+    m, n = len(a), len(says)
+    rho = nu / (1 - nu)
+    comp = np.empty(n, np.int64)
+    apart = np.zeros((n, n), np.bool_)
+    V = np.empty(m, np.int64)
+    kept = np.empty(1 << m, np.int64)
+    count, total, least, top, ties = 0, 0.0, m + 1, 0, 0
+    for e in range(m):
+        wrong[e] = 0.0
+    for code in range(1 << m):
+        flips = 0
+        for e in range(m):
+            flip = (code >> e) & 1
+            V[e] = -value[e] if flip else value[e]
+            flips += flip
+        if not _agrees(V, a, b, comp, apart):
+            continue
+        weight = rho**flips
+        kept[count] = code
+        count += 1
+        total += weight
+        for e in range(m):
+            if V[e] != value[e]:
+                wrong[e] += weight
+        if flips < least:
+            least, top, ties = flips, code, 0
+        if flips == least:
+            ties += 1
+    for e in range(m):
+        wrong[e] /= total
+        best[e] = -value[e] if (top >> e) & 1 else value[e]
+        V[e] = best[e]
+    tally[0], tally[1], tally[2] = rho**least / total, ties, least
+    _agrees(V, a, b, comp, apart)
+    for i in range(n):
+        for j in range(n):
+            against[i, j] = 0.0
+            says[i, j] = 0
+            if comp[i] == comp[j]:
+                says[i, j] = 1
+            elif apart[comp[i], comp[j]]:
+                says[i, j] = -1
+    for t in range(count):
+        flips = 0
+        for e in range(m):
+            flip = (kept[t] >> e) & 1
+            V[e] = -value[e] if flip else value[e]
+            flips += flip
+        _agrees(V, a, b, comp, apart)
+        weight = rho**flips / total
+        for i in range(n):
+            for j in range(n):
+                other = comp[i] != comp[j] and apart[comp[i], comp[j]]
+                if says[i, j] == 1 and other or says[i, j] == -1 and comp[i] == comp[j]:
+                    against[i, j] += weight
+    return count
+
+
+_EVERY_PAIR = [("says", "i4", ("n", "n")), ("against", "f8", ("n", "n"))]
+ENTRIES["answers"] = [
+    (
+        "answer_sets",
+        answer_sets,
+        [
+            *_ANSWERS,
+            ("nu", "f8", ()),
+            ("best", "i4", ("m",)),
+            ("wrong", "f8", ("m",)),
+            ("tally", "f8", ("three",)),
+            *_EVERY_PAIR,
+        ],
+    ),
+]
+
+# %% ../nbs/35_play.ipynb #play020b
+#| code-fold: true
+#| code-summary: "particle_run: a cloud of boundaries hears answers one by one (chapter 15)"
+@njit(cache=True)
+def _pair_forest(a, b, upto, n):
+    "The first answers as a forest, roots first: rows, parents, kids, answers used, trees."
+    tree = np.arange(n)
+    used = np.zeros(upto, np.bool_)
+    for e in range(upto):
+        u, v = tree[a[e]], tree[b[e]]
+        if u != v:
+            used[e] = True
+            for i in range(n):
+                if tree[i] == v:
+                    tree[i] = u
+    number = np.full(n, -1)
+    m = 0
+    for i in range(n):
+        for e in range(upto):
+            if used[e] and number[i] < 0 and (a[e] == i or b[e] == i):
+                number[i] = m
+                m += 1
+    F = 0
+    for e in range(upto):
+        F += used[e]
+    parent = np.zeros(F, np.int64)
+    kids = np.full((F, 2), -1)
+    which = np.zeros(F, np.int64)
+    reached = np.zeros(n, np.bool_)
+    done = np.zeros(upto, np.bool_)
+    f = 0
+    for root in range(n):
+        if number[root] < 0 or reached[root]:
+            continue
+        reached[root] = True
+        grown = True
+        while grown:
+            grown = False
+            for e in range(upto):
+                if not used[e] or done[e]:
+                    continue
+                up, down = a[e], b[e]
+                if reached[down]:
+                    up, down = down, up
+                if tree[up] == tree[root] and reached[up] and not reached[down]:
+                    parent[f], kids[f, 0], which[f] = number[up], number[down], e
+                    reached[down] = done[e] = grown = True
+                    f += 1
+    return number, parent, kids, which, tree
+
+
+@njit(cache=True)
+def _scores(A, W):
+    "`A @ W` for every particle, `(S, n, K)`."
+    S, D, K = W.shape
+    L = np.zeros((S, len(A), K))
+    for s in range(S):
+        for i in range(len(A)):
+            for j in range(D):
+                for k in range(K):
+                    L[s, i, k] += A[i, j] * W[s, j, k]
+    return L
+
+
+@njit(cache=True)
+def _worth(L, dL, N, dN, co, si, rows, parent, kids, code, eps, tau):
+    "log P(Z|W) − τ mean H of the particles in `rows` at co·W + si·V."
+    out = -tau * _blend_entropy(L, dL, co, si, rows)
+    if N.shape[1]:
+        P = _blend_softmax(N, dN, co, si, rows)
+        out += _sum_product(P, parent, kids, code, eps, False)[0]
+    return out
+
+
+@njit(cache=True)
+def particle_run(
+    X,  # `(n, d)` points
+    a,  # `(m,)` one end of each answer
+    b,  # `(m,)` the other
+    value,  # `(m,)` +1 same, −1 different
+    eps,  # chance of a wrong answer
+    lam,  # precision of the weights
+    tau,  # weight of the entropy
+    W,  # `(S, D, K)` in: standard normal numbers; out: the particles
+    V,  # `(steps, size)` standard normal numbers for the moves, S·D·K in a row
+    u,  # `(steps, tries)` uniform numbers: floors, angles, new angles; one row a move
+    z,  # `(n,)` out: labels under the likeliest particle
+    Q,  # `(n, S, K)` out: chance of each cluster, for every row and particle
+    tree,  # `(n,)` out: tree of each row
+    info,  # `(n, n)` out: what the answer to each pair would tell, eq. (4.7), in nats
+):  # answers that were heard; those that close a cycle are not
+    """Resample and move, answer by answer, with the kernels of chapter 15.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` points
+    a
+        `(m,)` one end of each answer
+    b
+        `(m,)` the other
+    value
+        `(m,)` +1 same, −1 different
+    eps
+        chance of a wrong answer
+    lam
+        precision of the weights
+    tau
+        weight of the entropy
+    W
+        `(S, D, K)` in: standard normal numbers; out: the particles
+    V
+        `(steps, size)` standard normal numbers for the moves, S·D·K in a row
+    u
+        `(steps, tries)` uniform numbers: floors, angles, new angles; one row a move
+    z
+        `(n,)` out: labels under the likeliest particle
+    Q
+        `(n, S, K)` out: chance of each cluster, for every row and particle
+    tree
+        `(n,)` out: tree of each row
+    info
+        `(n, n)` out: what the answer to each pair would tell, eq. (4.7), in nats
+
+    Returns
+    -------
+    result
+        answers that were heard; those that close a cycle are not
+    """
+    n, d = X.shape
+    S, D, K = W.shape
+    m = len(a)
+    per = 0 if m == 0 else len(V) // m
+    A = np.ones((n, D))
+    for j in range(d):
+        middle, wide = 0.0, 0.0
+        for i in range(n):
+            middle += X[i, j] / n
+        for i in range(n):
+            wide += (X[i, j] - middle) ** 2 / n
+        for i in range(n):
+            A[i, j] = (X[i, j] - middle) / math.sqrt(wide + 1e-12)
+    for s in range(S):
+        for j in range(D):
+            for k in range(K):
+                W[s, j, k] /= math.sqrt(lam)
+    everyone = np.arange(S)
+    one, zero = np.ones(S), np.zeros(S)
+    now = np.zeros(S)  # the Gaussian part of the prior; the entropy joins the first answer
+    old = np.zeros((S, D, K))
+    weight = np.zeros(S)
+    for t in range(m + 1):
+        number, parent, kids, which, trees = _pair_forest(a, b, t, n)
+        B = np.zeros((int(number.max()) + 1, D))
+        for i in range(n):
+            for j in range(D):
+                if number[i] >= 0:
+                    B[number[i], j] = A[i, j]
+        code = np.zeros(len(which), np.int64)
+        for f in range(len(which)):
+            code[f] = value[which[f]]
+        L, N = _scores(A, W), _scores(B, W)
+        if t == 0:
+            continue
+        new = _worth(L, L, N, N, one, zero, everyone, parent, kids, code, eps, tau)
+        top, total = -np.inf, 0.0
+        for s in range(S):
+            top = max(top, new[s] - now[s])
+        for s in range(S):
+            weight[s] = math.exp(new[s] - now[s] - top)
+            total += weight[s]
+        for s in range(S):
+            for j in range(D):
+                for k in range(K):
+                    old[s, j, k] = W[s, j, k]
+        s, passed = 0, weight[0] / total
+        for r in range(S):  # systematic resampling
+            while passed < (r + u[(t - 1) * per, 0]) / S and s < S - 1:
+                s += 1
+                passed += weight[s] / total
+            now[r] = new[s]
+            for j in range(D):
+                for k in range(K):
+                    W[r, j, k] = old[s, j, k]
+        L, N = _scores(A, W), _scores(B, W)
+        for step in range((t - 1) * per, t * per):
+            _slice_move(
+                A, B, W, L, N, now, V[step], u[step], lam, parent, kids, code, eps, tau
+            )
+    logZ, marginal, _ = _sum_product(
+        _blend_softmax(N, N, one, zero, everyone), parent, kids, code, eps, True
+    )
+    plain = _blend_softmax(L, L, one, zero, everyone)
+    for i in range(n):
+        tree[i] = trees[i] if number[i] >= 0 else n + i
+        for s in range(S):
+            for k in range(K):
+                Q[i, s, k] = marginal[s, number[i], k] if number[i] >= 0 else plain[s, i, k]
+    likeliest, most = 0, -np.inf
+    for s in range(S):
+        size = now[s]
+        for j in range(D):
+            for k in range(K):
+                size -= lam / 2 * W[s, j, k] ** 2
+        if size > most:
+            likeliest, most = s, size
+    for i in range(n):
+        z[i] = 0
+        for k in range(K):
+            if Q[i, likeliest, k] > Q[i, likeliest, z[i]]:
+                z[i] = k
+        for j in range(n):
+            info[i, j] = 0.0
+            if tree[i] != tree[j]:
+                info[i, j] = _exact(Q[i], Q[j], eps, True, -1.0)
+    return len(parent)
+
+
+@njit(cache=True)
+def _slice_move(A, B, W, L, N, now, normal, u, lam, parent, kids, code, eps, tau):
+    "`ess_step` of chapter 15 with given luck: every particle on its ellipse."
+    S, D, K = W.shape
+    V = normal.reshape(W.shape) / math.sqrt(lam)
+    dL, dN = _scores(A, V), _scores(B, V)
+    for s in range(S):
+        floor = now[s] + math.log(u[1 + 2 * s])
+        theta = 2 * math.pi * u[2 + 2 * s]
+        lo, hi = theta - 2 * math.pi, theta
+        row = np.full(1, s)
+        at = 1 + 2 * S + s
+        co, si, v = np.ones(1), np.zeros(1), now[s]
+        for _ in range(60):
+            co[0], si[0] = math.cos(theta), math.sin(theta)
+            v = _worth(L, dL, N, dN, co, si, row, parent, kids, code, eps, tau)[0]
+            if v > floor:
+                break
+            if theta < 0:
+                lo = theta
+            else:
+                hi = theta
+            theta = lo + (hi - lo) * u[at]
+            at = 1 + 2 * S + (at * 7 + 3) % (len(u) - 1 - 2 * S)
+            co[0], si[0], v = 1.0, 0.0, now[s]
+        now[s] = v
+        for j in range(D):
+            for k in range(K):
+                W[s, j, k] = co[0] * W[s, j, k] + si[0] * V[s, j, k]
+        for k in range(K):
+            for i in range(len(A)):
+                L[s, i, k] = co[0] * L[s, i, k] + si[0] * dL[s, i, k]
+            for i in range(len(B)):
+                N[s, i, k] = co[0] * N[s, i, k] + si[0] * dN[s, i, k]
+
+
+ENTRIES["particles"] = [
+    (
+        "particle_run",
+        particle_run,
+        [
+            *_POINTS,
+            *_ANSWERS,
+            ("eps", "f8", ()),
+            ("lam", "f8", ()),
+            ("tau", "f8", ()),
+            ("W", "f8", ("S", "D", "K")),
+            ("V", "f8", ("steps", "size")),
+            ("u", "f8", ("steps", "tries")),
+            ("z", "i4", ("n",)),
+            ("Q", "f8", ("n", "S", "K")),
+            ("tree", "i4", ("n",)),
+            ("info", "f8", ("n", "n")),
+        ],
+    ),
+]

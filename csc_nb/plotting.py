@@ -13,12 +13,15 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
+from scipy.optimize import linear_sum_assignment
 
 # %% auto #0
-__all__ = ['STYLE', 'PALETTE', 'MARKERS', 'GREY', 'LINKS', 'LINK_NAMES', 'few_shades', 'use_style', 'cluster_style', 'Plane',
-           'best_plane', 'plot_clusters', 'link_arrays', 'disagrees', 'plot_links', 'link_legend', 'plot_circles',
-           'ConstraintGraphDisplay', 'ExpertWeightsDisplay', 'query_curve', 'QueryCurveDisplay', 'ObjectiveDisplay',
-           'tree_order', 'LabelTreeDisplay', 'pair_bits', 'PairEntropyDisplay', 'Spread', 'spread', 'Table', 'table']
+__all__ = ['STYLE', 'PALETTE', 'MARKERS', 'GREY', 'LINKS', 'LINK_NAMES', 'few_shades',
+           'use_style', 'cluster_style', 'Plane', 'best_plane', 'plot_clusters',
+           'match_labels', 'link_arrays', 'disagrees', 'plot_links', 'link_legend',
+           'plot_circles', 'ConstraintGraphDisplay', 'ExpertWeightsDisplay', 'query_curve',
+           'QueryCurveDisplay', 'ObjectiveDisplay', 'tree_order', 'LabelTreeDisplay',
+           'pair_bits', 'PairEntropyDisplay', 'Spread', 'spread', 'Table', 'table']
 
 # %% ../nbs/08_plotting.ipynb #befd3271
 STYLE = {
@@ -264,6 +267,36 @@ def plot_clusters(
     if legend:
         ax.legend()
     return ax
+
+# %% ../nbs/08_plotting.ipynb #ff2a1bb2
+def match_labels(
+    labels,  # `(n,)` clusters found
+    truth,  # `(n,)` classes whose colours they should take
+) -> np.ndarray:  # `(n,)` the same clusters, renumbered
+    """Number found clusters like the classes that they share most rows with.
+
+    Parameters
+    ----------
+    labels
+        `(n,)` clusters found
+    truth
+        `(n,)` classes whose colours they should take
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` the same clusters, renumbered
+    """
+    if len(labels) != len(truth):
+        raise ValueError(f"{len(labels)} labels but {len(truth)} classes.")
+    z, found = np.unique(labels, return_inverse=True)
+    y, true = np.unique(truth, return_inverse=True)
+    shared = np.zeros((len(z), max(len(y), len(z))))
+    np.add.at(shared, (found, true), 1)
+    clusters, classes = linear_sum_assignment(-shared)
+    number = np.empty(len(z), np.int64)
+    number[clusters] = classes
+    return number[found]
 
 # %% ../nbs/08_plotting.ipynb #9ae61b43
 LINKS = {
@@ -927,6 +960,9 @@ class ObjectiveDisplay(_Display):
         name="objective",  # label of the axis
         sense=None,  # "down" or "up": steps the other way are marked
     ):
+        strange = isinstance(history, (str, bytes, dict, set))
+        if strange or not hasattr(history, "__len__"):
+            raise ValueError(f"history must be a list of numbers, got {history!r:.60}.")
         many = len(history) > 0 and np.ndim(history[0]) == 1
         self.histories = [np.asarray(h, float) for h in (history if many else [history])]
         self.name, self.sense = name, sense
@@ -1035,6 +1071,8 @@ class LabelTreeDisplay(_Display):
         cooccurrence=None,  # matrix of P(row on | column on), drawn beside the tree
     ):
         self.parents, self.cooccurrence = np.asarray(parents), cooccurrence
+        if self.parents.ndim != 1:
+            raise ValueError(f"parents must be a list of numbers, got {parents!r:.60}.")
         self.names = (
             [f"label {k}" for k in range(len(self.parents))]
             if names is None
@@ -1139,6 +1177,8 @@ class PairEntropyDisplay(_Display):
         chosen=None,  # the pair that is asked next, starred
     ):
         self.entropy, self.chosen = np.asarray(entropy), chosen
+        if self.entropy.ndim != 2 or len(set(self.entropy.shape)) > 1:
+            raise ValueError(f"entropy must be a square matrix, got {entropy!r:.60}.")
         self.order = np.arange(len(self.entropy)) if order is None else np.asarray(order)
 
     @classmethod

@@ -22,8 +22,9 @@ from csc_nb.oracles import (
 )
 
 # %% auto #0
-__all__ = ['QUESTIONS', 'CHOICES', 'INSTRUCTIONS', 'WELCOME', 'Ask', 'draw_plan', 'query_of', 'Study', 'read_study', 'time_table',
-           'preference_table', 'Confusion', 'confusion', 'StudyView']
+__all__ = ['QUESTIONS', 'CHOICES', 'INSTRUCTIONS', 'WELCOME', 'Ask', 'draw_plan',
+           'query_of', 'Study', 'read_study', 'time_table', 'preference_table',
+           'Confusion', 'confusion', 'StudyView']
 
 # %% ../nbs/30b_study.ipynb #f7cf5c2c
 QUESTIONS = {

@@ -15,7 +15,8 @@ from .labelling import Items, csv_text, mixed_questions, n_contradictions, by_si
 from .oracles import Journal, Pair, _plain, read_journal, standing_answers
 
 # %% auto #0
-__all__ = ['hire', 'wilson', 'cohen', 'cohen_interval', 'Team', 'TeamView', 'team_pages', 'team_page']
+__all__ = ['hire', 'wilson', 'cohen', 'cohen_interval', 'Team', 'TeamView', 'team_pages',
+           'model_settings', 'chat_model', 'team_page']
 
 # %% ../nbs/30d_team.ipynb #284d7397
 #| code-fold: true
@@ -392,9 +393,13 @@ class TeamView:
         from csc_nb.labelling_view import ask_widget, words_of
 
         self.team, self.links, self.out = team, links or {}, out
+        self._beside = next(iter(team.logs.values()))
         self.hire, self.questions, self.few = list(hire), list(questions), few
         self.words = words_of(team.language)
         self.fitted = False
+        for helper in self.hire:
+            if self._log_of(helper).exists():  # of an earlier day
+                self.team.logs[str(helper.name)] = self._log_of(helper)
         self.widget = ask_widget()
         self.widget.on_msg(lambda _, message, buffers: self._receive(message))
         self.refresh()
@@ -434,17 +439,27 @@ class TeamView:
 
     def _hire(self, k):
         helper = self.hire[k]
-        given = hire(helper, self.team.items, self.questions, self._log_of(helper))
+        todo, log = self._todo(helper), self._log_of(helper)
+        try:
+            given = hire(helper, self.team.items, todo, log)
+        finally:  # what it said before it failed counts
+            if log.exists():
+                self.team.logs[str(helper.name)] = log
         return html.escape(self.words["hired"].format(helper.name, given))
 
     def _log_of(self, helper):
         "Its log lies beside those of the people."
+        safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in str(helper.name))
+        return self._beside.with_name(f"{self._beside.stem}.with.{safe}.jsonl")
+
+    def _todo(self, helper):
+        "What people were asked, and what everybody is asked, without what it has answered."
+        asked = {q.key: q for q in self.questions}
+        for who in self.team.logs:
+            asked |= {key: Pair(*key) for key in self.team.said(who)}
         name = str(helper.name)
-        if name not in self.team.logs:
-            beside = next(iter(self.team.logs.values()))
-            safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-            self.team.logs[name] = beside.with_name(f"{beside.stem}.with.{safe}.jsonl")
-        return self.team.logs[name]
+        done = self.team.said(name) if name in self.team.logs else ()
+        return [q for key, q in asked.items() if key not in done]
 
     def refresh(self):
         "Read all logs anew and draw."
@@ -456,6 +471,10 @@ class TeamView:
         tables = [self._people_table(people)] if any_ else []
         if any_ and len(people) > 1:
             tables.append(self._agreement_table())
+        sent = [[h.name, h.leaves()] for h in self.hire if hasattr(h, "leaves")]
+        if sent:
+            head = [w["who"], w["what is sent"]]
+            tables.append(dict(title=w["models"], head=head, rows=sent, note=""))
         if self.links:
             tables.append(self._link_table())
         more = [dict(action="refresh", label=w["refresh"], css="csc-main")]
@@ -463,9 +482,11 @@ class TeamView:
             more.append(dict(action="merge-all", label=w["merged"]))
             more.append(dict(action="save-merged", label=w["save merged"]))
         for k, helper in enumerate(self.hire):
-            label = w["hire"].format(helper.name, len(self.questions))
-            price = float(getattr(helper, "price", 0.0) or 0.0) * len(self.questions)
-            more.append(dict(action=f"hire-{k}", label=f"{label} ({price:g})"))
+            n = len(self._todo(helper))
+            price = float(getattr(helper, "price", 0.0) or 0.0) * n
+            label = w["hire"].format(helper.name, n)
+            label += f" ({w['price'].format(f'{price:g}')})" if price else ""
+            more += [dict(action=f"hire-{k}", label=label)] if n else []
         n = getattr(self, "_n", 0)
         self._n = n + 1
         self.widget.screen = dict(
@@ -560,6 +581,9 @@ def team_pages(
         name of a page → its settings
     """
     people = list(dict.fromkeys(people))
+    settings = dict(settings)
+    models = settings.pop("hire", None) or []
+    private = not any(m.get("allow_remote") for m in models)
     bad = [p for p in people if any(ch in p for ch in "/\\\0") or p in (".", "..")]
     if bad:
         raise ValueError(f"{bad[0]!r} cannot be part of a file name; choose another name.")
@@ -568,12 +592,52 @@ def team_pages(
     pages, logs = {}, {}
     for who in people:
         logs[who] = str(log.with_name(f"{log.stem}.{who}.jsonl"))
-        mine = {**settings, "log": logs[who], "annotator": who}
+        mine = {**settings, "log": logs[who], "annotator": who, "private": private}
         mine["out"] = str(log.with_name(f"{log.stem}.{who}.clusters.csv"))
         pages[who] = {**mine, "setup": str(setup) if first_screen else None}
-    team = {**settings, "page": "team", "logs": logs, "log": str(setup)}
+    team = {**settings, "page": "team", "logs": logs, "log": str(setup), "hire": models}
     name = "organiser" if "organiser" not in people else "organiser (you)"
     return {name: {**team, "out": out, "first_screen": first_screen}, **pages}
+
+
+def model_settings(args) -> list:  # of dictionaries for `ChatAnnotator`
+    """The model that the options of `csc-nb ask` name; none: an empty list.
+
+    Parameters
+    ----------
+    args
+        of dictionaries for `ChatAnnotator`
+
+    Returns
+    -------
+    list
+    """
+    if not args.model_url:
+        return []
+    if not args.model:
+        raise ValueError("--model-url needs --model, the name of the model.")
+    more = dict(key_env=args.key_env, price=args.price, max_calls=args.max_calls)
+    more["allow_remote"] = args.allow_remote
+    return [dict(url=args.model_url, model=args.model, **more)]
+
+
+def chat_model(settings: dict, session):
+    """A chat service that sees the columns shown, and is asked what people are asked.
+
+    Parameters
+    ----------
+    settings : dict
+    session
+    """
+    from csc_nb.chat import TEMPLATES, ChatAnnotator
+
+    words = TEMPLATES["pair"]
+    if session.question:  # braces in it are no places for records
+        ask = session.question.replace("{", "(").replace("}", ")")
+        words = f"{ask}\n" + words.split("\n", 1)[1]
+    show = session.items.show
+    cells = {c: [str(v) for v in session.items.columns[c]] for c in show}
+    return ChatAnnotator(**settings, items=cells, template={"pair": words}, kinds=("pair",))
 
 
 def team_page(settings):
@@ -587,7 +651,7 @@ def team_page(settings):
         StartView,
         make_session,
         note_setup,
-        read_csv,
+        chosen_table,
         screen_settings,
         settings_in,
     )
@@ -601,19 +665,20 @@ def team_page(settings):
         if s.get("first_screen"):
             note_setup(s["log"], "organiser", chosen, take_over)
         team = Team(session.items, s["logs"], session.n_clusters, session.language)
-        return _Shown(team, s.get("links"), s.get("out"), session.shared)
+        models = [chat_model(m, session) for m in s.get("hire") or []]
+        return _Shown(team, s.get("links"), s.get("out"), session.shared, models)
 
     chosen = settings_in(s["log"])
     if chosen or not s.get("first_screen"):
         return begin(chosen, False).view()
-    return StartView(read_csv(s["table"]), begin, **screen_settings(s))
+    return StartView(chosen_table(s), begin, **screen_settings(s))
 
 
 class _Shown:
     "A team that shows itself."
 
-    def __init__(self, team, links, out, questions):
-        self.given = dict(links=links, out=out, questions=questions)
+    def __init__(self, team, links, out, questions, models):
+        self.given = dict(links=links, out=out, questions=questions, hire=models)
         self.team = team
 
     def view(self):

@@ -14,8 +14,9 @@ from IPython.display import display
 from PIL import Image
 
 # %% auto #0
-__all__ = ['TOOLS', 'as_figure', 'render', 'shrink', 'slider_values', 'value_text', 'draw_all', 'Frames', 'frames_html',
-           'Explorer', 'explore', 'same_state', 'Steps', 'Stepper', 'StepperView', 'Live']
+__all__ = ['TOOLS', 'as_figure', 'render', 'shrink', 'slider_values', 'value_text',
+           'draw_all', 'Frames', 'frames_html', 'Explorer', 'explore', 'same_state',
+           'Steps', 'Stepper', 'StepperView', 'Live']
 
 # %% ../nbs/09_widgets.ipynb #936f816d
 def as_figure(
@@ -33,7 +34,8 @@ def as_figure(
     )
     if not hasattr(fig, "savefig"):
         raise TypeError(
-            f"The figure function returned {type(obj).__name__}; it must return one matplotlib figure (or axes, or a display)."
+            f"The figure function returned {type(obj).__name__}; it must return one "
+            "matplotlib figure (or axes, or a display)."
         )
     return fig
 
@@ -100,15 +102,14 @@ def shrink(
 
 # %% ../nbs/09_widgets.ipynb #885cdccf
 def slider_values(
-    spec,  # `(low, high[, step])`, a list or array of values, `True`/`False`, or an ipywidgets control
+    spec,  # `(low, high[, step])`, values, `True`/`False`, or an ipywidgets control
 ) -> list:
     """All values a slider can take.
 
     Parameters
     ----------
     spec
-        `(low, high[, step])`, a list or array of values, `True`/`False`, or an
-        ipywidgets control
+        `(low, high[, step])`, values, `True`/`False`, or an ipywidgets control
 
     Returns
     -------
@@ -122,7 +123,8 @@ def slider_values(
         if hasattr(spec, "step"):
             return slider_values((spec.min, spec.max, spec.step))
         raise ValueError(
-            f"{type(spec).__name__} has no finite list of values; give a list or (low, high, step)."
+            f"{type(spec).__name__} has no finite list of values; give a list or (low, "
+            "high, step)."
         )
     if (
         isinstance(spec, tuple)
@@ -134,7 +136,8 @@ def slider_values(
         step = step[0] if step else 1 if whole else (hi - lo) / 10
         if not (step > 0 and hi >= lo):
             raise ValueError(
-                f"The range {spec} is empty: it reads (low, high, step) with low ≤ high and step > 0."
+                f"The range {spec} is empty: it reads (low, high, step) with low ≤ high "
+                "and step > 0."
             )
         return [
             lo + i * step if whole else round(float(lo + i * step), 12)
@@ -164,16 +167,20 @@ def value_text(v):
 _SCRIPT = """
 document.querySelectorAll('.csc-frames').forEach(function(box){
   if(box.cscReady) return; box.cscReady = true;
-  var d = JSON.parse(box.getAttribute('data-frames')), img = box.querySelector('img'), first = img.getAttribute('src'),
-      ins = [].slice.call(box.querySelectorAll('input')), outs = box.querySelectorAll('output');
+  var d = JSON.parse(box.getAttribute('data-frames')), img = box.querySelector('img'),
+  first = img.getAttribute('src'),
+      ins = [].slice.call(box.querySelectorAll('input')),
+      outs = box.querySelectorAll('output');
   function show(){
     var k = 0, say = [];
     ins.forEach(function(s, i){
       var t = d.texts[i][+s.value]; k = k*d.texts[i].length + (+s.value);
-      outs[i].textContent = t; s.setAttribute('aria-valuetext', t); say.push(d.names[i] + ' = ' + t);
+      outs[i].textContent = t; s.setAttribute('aria-valuetext', t);
+      say.push(d.names[i] + ' = ' + t);
     });
     var f = d.frames[d.index[k]];
-    img.src = f ? 'data:image/webp;base64,' + f : first; img.alt = d.alt + ': ' + say.join(', ');
+    img.src = f ? 'data:image/webp;base64,' + f : first;
+    img.alt = d.alt + ': ' + say.join(', ');
   }
   ins.forEach(function(s){ s.addEventListener('input', show); });
   box.querySelector('.csc-controls').hidden = false; show();
@@ -223,7 +230,8 @@ def _place(name, values, v):
 
 # %% ../nbs/09_widgets.ipynb #4627a13e
 class Frames:
-    """Pictures of `figure_fn` for every combination of values, with sliders that need no kernel.
+    """Pictures of `figure_fn` for every combination of values, with sliders that need
+    no kernel.
 
     Parameters
     ----------
@@ -266,7 +274,9 @@ class Frames:
         n = math.prod(map(len, self.values))
         if n > max_frames:
             raise ValueError(
-                f"{' × '.join(str(len(v)) for v in self.values)} = {n} frames, more than max_frames={max_frames}. Use larger steps, fewer sliders, or raise max_frames."
+                f"{' × '.join(str(len(v)) for v in self.values)} = {n} frames, more than "
+                f"max_frames={max_frames}. Use larger steps, fewer sliders, or raise "
+                "max_frames."
             )
         self.start = [_place(k, v, (start or {}).get(k, v[0])) for k, v in grid.items()]
         self.frames, self.index = draw_all(figure_fn, grid, dpi, colours)
@@ -281,7 +291,10 @@ class Frames:
         return len(self._repr_html_())
 
     def __repr__(self):
-        return f"Frames: {self.n_frames} combinations, {len(self.frames)} pictures, {self.nbytes / 1e3:.0f} kB"
+        return (
+            f"Frames: {self.n_frames} combinations, {len(self.frames)} pictures, "
+            f"{self.nbytes / 1e3:.0f} kB"
+        )
 
     def _repr_html_(self):
         return frames_html(self)
@@ -297,7 +310,9 @@ class Frames:
             file to write; title of the page
         """
         Path(path).write_text(
-            f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title><body>{self._repr_html_()}</body></html>',
+            '<!doctype html><html lang="en"><meta charset="utf-8">'
+            f"<title>{html.escape(title)}</title>"
+            f"<body>{self._repr_html_()}</body></html>",
             encoding="utf-8",
         )
 
@@ -305,8 +320,11 @@ class Frames:
 def _slider_html(name, texts, at):
     "One labelled native slider."
     return (
-        f'<label style="display:flex;align-items:center;gap:.6em;margin:.2em 0"><span style="min-width:5em">{html.escape(name)}</span>'
-        f'<input type="range" min="0" max="{len(texts) - 1}" step="1" value="{at}" autocomplete="off" data-lm-suppress-shortcuts="true" aria-valuetext="{html.escape(texts[at])}" style="flex:1">'
+        '<label style="display:flex;align-items:center;gap:.6em;margin:.2em 0"><span '
+        f'style="min-width:5em">{html.escape(name)}</span>'
+        f'<input type="range" min="0" max="{len(texts) - 1}" step="1" value="{at}" '
+        'autocomplete="off" data-lm-suppress-shortcuts="true" '
+        f'aria-valuetext="{html.escape(texts[at])}" style="flex:1">'
         f'<output style="min-width:4em">{html.escape(texts[at])}</output></label>'
     )
 
@@ -340,8 +358,11 @@ def frames_html(
     sliders = "".join(_slider_html(*a) for a in zip(f.names, texts, f.start))
     w, h = f.size
     return (
-        f'<div class="csc-frames" style="max-width:{w}px" data-frames="{html.escape(json.dumps(data, separators=(",", ":")))}">'
-        f'<img src="data:image/webp;base64,{b64(f.frames[first])}" width="{w}" height="{h}" alt="{html.escape(f.alt)}: {html.escape(said)}" style="max-width:100%;height:auto;display:block">'
+        f'<div class="csc-frames" style="max-width:{w}px" '
+        f'data-frames="{html.escape(json.dumps(data, separators=(",", ":")))}">'
+        f'<img src="data:image/webp;base64,{b64(f.frames[first])}" width="{w}" '
+        f'height="{h}" alt="{html.escape(f.alt)}: {html.escape(said)}" '
+        'style="max-width:100%;height:auto;display:block">'
         f'<div class="csc-controls" hidden>{sliders}</div><script>{_SCRIPT}</script></div>'
     )
 
@@ -430,16 +451,17 @@ class Explorer:
 
 def explore(
     figure_fn,  # pure function that returns one figure
-    **sliders,  # argument name → `(low, high[, step])`, list, bool, or an ipywidgets control
+    **sliders,  # argument → `(low, high[, step])`, list, bool, or an ipywidgets control
 ) -> Explorer:
-    """Live sliders around a figure function, at its defaults where the sliders allow; needs a kernel.
+    """Live sliders around a figure function, at its defaults where the sliders allow;
+    needs a kernel.
 
     Parameters
     ----------
     figure_fn
         pure function that returns one figure
     **sliders
-        argument name → `(low, high[, step])`, list, bool, or an ipywidgets control
+        argument → `(low, high[, step])`, list, bool, or an ipywidgets control
 
     Returns
     -------
@@ -718,7 +740,7 @@ class Live:
     kernel : str
         module in `csc_nb/static/live`, made by `tools/wasm.py`
     draw : str
-        scene of `live.js`: "rdp", "obey", "chain", "posterior" or "signed"
+        scene of `live.js`: rdp, obey, chain, posterior, signed, …
     data : dict
         `points (n, 2)` in the unit box, `links` as (a, b, ±1, luck), `truth`
     sliders : dict, default=None
@@ -738,7 +760,7 @@ class Live:
     def __init__(
         self,
         kernel: str,  # module in `csc_nb/static/live`, made by `tools/wasm.py`
-        draw: str,  # scene of `live.js`: "rdp", "obey", "chain", "posterior" or "signed"
+        draw: str,  # scene of `live.js`: rdp, obey, chain, posterior, signed, …
         *,
         data: dict,  # `points (n, 2)` in the unit box, `links` as (a, b, ±1, luck), `truth`
         sliders: dict = None,  # name → (label, least, most, step, start)
@@ -755,7 +777,8 @@ class Live:
         for name, spec in self.sliders.items():
             if len(spec) != 5 or not spec[1] <= spec[4] <= spec[2]:
                 raise ValueError(
-                    f"slider {name!r}: give (label, least, most, step, start) with the start "
+                    f"slider {name!r}: give (label, least, most, step, start) with the "
+                    "start "
                     f"between least and most, not {spec!r}."
                 )
         unknown = [t for t in tools if t not in TOOLS]
@@ -789,7 +812,10 @@ class Live:
         return len(self._repr_html_())
 
     def __repr__(self):
-        return f"Live: {self.draw} with {len(self.sliders)} sliders, {self.nbytes / 1e3:.0f} kB"
+        return (
+            f"Live: {self.draw} with {len(self.sliders)} sliders, "
+            f"{self.nbytes / 1e3:.0f} kB"
+        )
 
     def _repr_html_(self):
         config = json.dumps(self.config).replace("</", "<\\/")

@@ -11,6 +11,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -35,9 +36,28 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "browser: needs Chromium; obligatory where CSC_NB_BROWSER=1"
     )
+    config.addinivalue_line(
+        "markers", "quick: named in quick.txt; run by `make test-quick`"
+    )
+
+
+def quick_tests():
+    "Module → the tests of `make test-quick` that show what it does."
+    lines = Path(__file__).with_name("quick.txt").read_text(encoding="utf-8").splitlines()
+    rows = [line.split() for line in lines if line and line[0] != "#"]
+    return {module: tests for module, *tests in rows}
 
 
 def pytest_collection_modifyitems(config, items):
+    named = {test for tests in quick_tests().values() for test in tests}
+    for item in items:
+        test = (
+            f"{item.path.name}::{item.originalname}"
+            if hasattr(item, "originalname")
+            else ""
+        )
+        if {item.path.name, test} & named:
+            item.add_marker("quick")
     if os.path.exists(CHROMIUM) or os.environ.get("CSC_NB_BROWSER") == "1":
         return
     for item in items:

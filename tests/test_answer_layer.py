@@ -213,7 +213,7 @@ def test_no_registered_method_ignores_answers_in_the_second_place(name):
         assert seen == [(None, side)]
 
 
-# one vocabulary ---------------------------------------------------------------------------------
+# one vocabulary ---------------------------------------------------------------------
 
 WORDS_OF = [
     (kind, want, word)
@@ -279,7 +279,7 @@ def test_a_zero_is_never_guessed(values):
         Constraints.from_frame(edited)
 
 
-# the table --------------------------------------------------------------------------------------
+# the table --------------------------------------------------------------------------
 
 
 def truth_of(kind, items, answer):
@@ -392,7 +392,7 @@ def test_an_old_log_and_an_old_file_are_still_read(tmp_path):
     assert c.n_constraints == 2
 
 
-# one store ------------------------------------------------------------------------------------
+# one store --------------------------------------------------------------------------
 
 
 def told(seed, m=40):
@@ -496,7 +496,7 @@ def test_one_name_two_groups_is_refused_when_tables_are_joined():
         assert joined.groups == ("people",)
 
 
-# one reading of columns, one of undo ------------------------------------------------------------
+# one reading of columns, one of undo ------------------------------------------------
 
 
 def test_the_same_columns_are_found_by_every_reader(tmp_path):
@@ -554,7 +554,7 @@ def test_a_log_says_the_same_to_every_reader(tmp_path):
         ]
 
 
-# more kinds of names ----------------------------------------------------------------------------
+# more kinds of names ----------------------------------------------------------------
 
 MORE_IDS = {
     "zoned dates": pd.date_range("2026-01-01", periods=N, tz="Europe/Paris"),

@@ -50,7 +50,7 @@ def example():
 def random_state_of(block, f, rng):
     "Any parameters at all, for a block."
     setup = make_setup(block, rng.normal(size=(block.n_questions, f)))
-    state, _ = em_init(setup)
+    state = em_init(setup)
     T, G, E = block.n_truths, block.n_groups, len(block.group_of)
     report = rng.dirichlet(np.ones(block.n_said + 1), size=(E, T))
     own = rng.dirichlet(np.ones(block.n_said + 1), size=(E, T))
@@ -190,8 +190,8 @@ def test_ascent_where_nothing_is_cut(example):
     d, _, F = example
     A = Answers.from_frame(d[d.group == "model"])
     cast = cast_answers(A, F, np.arange(len(A.annotators)))[0]
-    weak = Priors(member=1e-9, group=1e-9, ridge=1e-9, misled=(1e-9, 1e-9), missed=(1e-9, 0.1),
-                  imagined=(1e-9, 0.02), unsure=1e-9)  # fmt: skip
+    weak = Priors(member=1e-9, group=1e-9, ridge=1e-9, misled=(1e-9, 1e-9),
+                  missed=(1e-9, 0.1), imagined=(1e-9, 0.02), unsure=1e-9)  # fmt: skip
     fixed = dict(zeta=0.0, eps=0.1, opinion=np.eye(2))
     history = run_em(make_setup(cast.block, F, weak, fixed=fixed), tol=1e-12).history
     assert (np.diff(history) > -1e-6).all()
@@ -379,7 +379,9 @@ def test_given_groups_are_kept(example):
 def test_without_groups_held_out_answers_decide(example):
     d, _, _ = example
     m = AnswerClustering().fit(None, answers=d.drop(columns="group"))
-    assert m.chosen_["heldout"] is not None
+    score, best = m.chosen_["heldout"], m.chosen_["grouping"]
+    assert {"given", "alone", "one"} <= set(score) and all(v < 0 for v in score.values())
+    assert best == "given" or score[best] == max(score.values()) > score["given"]
 
 
 def test_heldout_foresees_better_with_the_right_looks(example):
@@ -734,3 +736,25 @@ def located(model):
     return (
         model.answers_.locate(24, model.row_id_, None, unknown="drop")[0].T[:, :2].tolist()
     )
+
+
+def test_distance_of_groups_is_one_minus_cohens_kappa():
+    "Three people of groups of their own, against scikit-learn's kappa."
+    from sklearn.metrics import cohen_kappa_score
+
+    from csc_nb.answer_model import group_distance
+
+    rng = np.random.default_rng(1)
+    true = rng.random(60) < 0.3
+    said = [np.where(rng.random(60) < p, ~true, true) for p in (0.05, 0.1, 0.3)]
+    A = Answers(
+        np.tile(np.arange(60), 3),
+        np.tile(np.arange(60, 120), 3),
+        np.where(np.concatenate(said), "same", "different"),
+        annotator=np.repeat(["a", "b", "c"], 60),
+    )
+    D = group_distance(A, np.arange(3))
+    for g in range(3):
+        for h in range(g):
+            assert D[g, h] == pytest.approx(1 - cohen_kappa_score(said[g], said[h]))
+    assert (group_distance(A, np.arange(3), least=61) == 1 - np.eye(3)).all()

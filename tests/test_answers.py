@@ -278,3 +278,18 @@ def test_looks_follow_the_features_and_answers_follow_the_seed():
     assert [say[0](q) for q in asked] == [say[1](q) for q in asked]
     with pytest.raises(ValueError, match="A crew answers pairs"):
         say[0](Triple(0, 1, 2))
+
+
+def test_looks_are_told_in_any_unit():
+    "Zero point and unit of a feature say nothing; a feature that says the truth does."
+    rng = np.random.default_rng(0)
+    true = rng.random(40) < 0.5
+    question, who = np.repeat(np.arange(40), 3), np.tile(np.arange(3), 40)
+    said = np.where(rng.random(120) < 0.35, ~true[question], true[question]).astype(int)
+    looks = np.c_[true + rng.normal(0, 0.3, 40), rng.normal(size=40)]
+    chance = ans.dawid_skene_looks(question, who, said, 40, looks)
+    other = ans.dawid_skene_looks(question, who, said, 40, 1000 * looks + [7, -300])
+    np.testing.assert_allclose(other, chance, atol=1e-6)
+    blind = ans.dawid_skene_looks(question, who, said, 40)
+    right = lambda p: ((p > 0.5) == true).sum()
+    assert right(chance) > right(blind)

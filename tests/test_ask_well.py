@@ -2,9 +2,12 @@
 
 import json
 import math
+import pickle
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +21,7 @@ from csc_nb.ask_well import (
     AskWell,
     PairFor,
     PanelRunner,
+    Refit,
     TripleFor,
     Voice,
     WorldBelief,
@@ -309,6 +313,36 @@ def test_large_tables_use_a_pool():
     assert rows <= set(learner._once["pool"].tolist()) and len(learner._once["pool"]) == 200
 
 
+def test_questions_do_not_depend_on_how_quick_a_fit_is(monkeypatch):
+    "A fit in the background is taken over after three answers, however long it takes."
+    X, y = make_blobs(60, 2, centers=3, random_state=1)
+
+    def questions():
+        panel = [Annotator(f"m{k}", NoisyOracle(y, 0.1, random_state=k)) for k in (0, 1)]
+        learner = AskWell(AnswerClustering(3), panel, random_state=0).start(X)
+        out = []
+        for _ in range(16):
+            q = learner.ask()
+            out.append((q.key, q.annotator))
+            learner.tell(q, learner.ask_panel(q))
+        return out
+
+    quick, run = questions(), Refit._run
+    slow = lambda self: (time.sleep(0.3), run(self))
+    monkeypatch.setattr(Refit, "_run", slow)
+    assert questions() == quick
+
+
+def test_a_fit_in_the_background_raises_where_it_is_needed_and_can_be_pickled():
+    def fails():
+        raise RuntimeError("no luck")
+
+    with pytest.raises(RuntimeError, match="no luck"):
+        Refit(3, fails).result()
+    back = pickle.loads(pickle.dumps(Refit(3, lambda: "belief")))
+    assert (back.n, back.result()) == (3, "belief")
+
+
 def test_panels_are_checked():
     for bad, words in [
         ([], "panel is empty"),
@@ -437,8 +471,11 @@ def test_the_command_asks_the_model_first_and_a_person_where_it_pays(
     path, _ = pets(tmp_path)
     url = f"http://127.0.0.1:{chat_server.server_address[1]}/v1"
     parser = cli_parser()
-    line = f"ask {path} --id id --show name,sound --model-url {url} --model tiny --n-clusters 2"
-    line += " --budget 60 --person-price 10"
+    line = (
+        f"ask {path} --id id --show name,sound --model-url {url} --model tiny "
+        "--n-clusters 2"
+    )
+    line += " --budget 60 --person-price 10 --terminal"
     typed, said = iter(["s", "z", "u", "d"] + ["q"] * 50), []
     run_ask(parser.parse_args(line.split()), lambda _: next(typed), said.append)
     assert "the columns name, sound" in said[0] and "not sent: id, chip" in said[0]
@@ -480,5 +517,38 @@ def test_a_person_at_the_view_sees_only_her_own_questions(tmp_path):
     assert s.undo() and s.turn.query.annotator == "Ann"
     s.close()
     events = [e for e in read_journal(log)[0] if e["event"] == "answer"]
-    assert {e["annotator"] for e in events} <= {"model", ""}
+    assert {e["annotator"] for e in events} == {"model", "Ann"}
+    assert {e["price"] for e in events} == {1, 5}
     assert sum(e["annotator"] == "model" for e in events) >= 1
+
+
+def test_doubtful_rows_stand_beside_the_surest_rows_of_their_two_clusters():
+    M = np.random.default_rng(3).dirichlet([0.6, 0.6, 0.6], size=12)
+    belief = SimpleNamespace(rows=M, pairs=np.array([[0, 1]]), _membership=lambda: M)
+    want = {(0, 1)}
+    for i, chances in enumerate(M.tolist()):
+        by_chance = sorted(range(3), key=lambda k: -chances[k])
+        for k in by_chance[:2]:
+            surest = max(range(12), key=lambda r: M[r, k])
+            if surest != i:
+                want.add((min(i, surest), max(i, surest)))
+    got = WorldBelief._more_pairs(belief, None)
+    assert {tuple(p) for p in got.tolist()} == want
+
+
+def test_an_answer_surprises_when_another_was_likelier():
+    "What was expected and what came, counted by hand from the chances before each answer."
+    X, y, panel = simulated(40)
+    learner = AskWell(AnswerClustering(3), panel, budget=40, random_state=0).start(X)
+    expected = seen = 0.0
+    for turn in range(12):
+        q = learner.ask()
+        said = ("same", "different")[turn % 2]
+        who = [a.name for a in panel].index(q.annotator)
+        chance = learner._foresee(learner.state_, q.kind, tuple(sorted(q.items)), who)
+        different, same = chance[:2]
+        expected += 1 - max(different, same) / (different + same)
+        seen += (same < different) if said == "same" else (different < same)
+        learner.tell(q, said)
+    assert learner.state_.foreseen == pytest.approx((expected, seen))
+    assert 0 < seen < 12

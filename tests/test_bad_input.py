@@ -1,4 +1,5 @@
-"Malformed input, each with the sentence it must get: how many, which is first, how to repair."
+"""Malformed input, each with the sentence it must get: how many, which is first, how to
+repair."""
 
 import json, re, warnings
 from types import SimpleNamespace
@@ -77,7 +78,8 @@ CONTAINERS = [
         "row out of range",
         out7,
         [
-            "3 constraints name rows outside X (n_samples=150): first is constraint 7: (12, 150). Row numbers start at 0; did you number from 1?"
+            "3 constraints name rows outside X (n_samples=150): first is constraint 7: "
+            "(12, 150). Row numbers start at 0; did you number from 1?"
         ],
     ),
     (
@@ -236,7 +238,8 @@ CONTAINERS = [
         "misspelt value",
         lambda: C([0, 1], [1, 2], ["same", "diferent"]),
         [
-            "1 answer not understood: first is answer 1: 'diferent' (did you mean 'different'",
+            "1 answer not understood: first is answer 1: 'diferent' (did you mean "
+            "'different'",
             "Answers to a pair: different, same, unsure",
         ],
     ),
@@ -447,7 +450,8 @@ CONTAINERS = [
         "pairs of three",
         lambda: Constraints.from_pairs(must=[(0, 1), (1, 2, 3)]),
         [
-            "must must be a list of pairs (i, j): 1 entry is not, first is must[1] = (1, 2, 3)"
+            "must must be a list of pairs (i, j): 1 entry is not, first is must[1] = (1, "
+            "2, 3)"
         ],
     ),
     (
@@ -692,7 +696,8 @@ WARNED = [
     ),
 ]
 
-# The lead adds rows here: malformed X, parameters out of range, hard methods that meet a contradiction.
+# The lead adds rows here: malformed X, parameters out of range, hard methods that meet a
+# contradiction.
 # name | what is called | fragments of the message
 NUMBERS = np.random.default_rng(0).normal(size=(20, 3))
 

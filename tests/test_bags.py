@@ -1,4 +1,5 @@
-"""Bag-constrained spectral clustering: the matrix by enumeration, invariants, the choice of alpha, what the estimator promises, the sliders."""
+"""Bag-constrained spectral clustering: the matrix by enumeration, invariants, the choice
+of alpha, what the estimator promises, the sliders."""
 
 import warnings
 from itertools import product
@@ -88,7 +89,8 @@ def test_exact_Q_is_the_sum_over_all_quadruples_and_printed_Q_is_not(seed):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_unlabelled_bags_take_no_part_in_the_exact_form(seed):
-    "The sum over labelled bags only, by enumeration; the printed form counts unlabelled bags as sharing nothing."
+    """The sum over labelled bags only, by enumeration; the printed form counts
+    unlabelled bags as sharing nothing."""
     rng = np.random.default_rng(seed)
     b = random_bags(rng, n=14, M=6, unlabelled=2)
     deg = rng.uniform(1, 3, 14)
@@ -489,11 +491,12 @@ def test_demo_draws_and_moves():
     assert f.n_frames == 2 and len(f.frames) == 2
 
 
-# hidden bags, the published algorithm, parameters -------------------------------------------
+# hidden bags, the published algorithm, parameters -----------------------------------
 
 
 def test_cross_validation_does_not_score_bags_that_it_has_seen():
-    "Labels that have nothing to do with the rows: loud ones fit what was seen and nothing else."
+    """Labels that have nothing to do with the rows: loud ones fit what was seen and
+    nothing else."""
     seen, hidden = [], []
     for seed in range(3):
         t = toy_bags(60, 4, spread=1.1, classes=(1, 2), random_state=seed)

@@ -1,6 +1,7 @@
-"""A scripted person at the screen in a real browser: `csc-nb ask` (Voilà) and JupyterLab."""
+"""A scripted person at the screen in a real browser: `csc-nb ask` (Voilà) and
+JupyterLab."""
 
-import contextlib, os, re, signal, socket, subprocess, sys, time
+import contextlib, json, os, re, signal, socket, subprocess, sys, time
 import urllib.error, urllib.request
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def write_table(folder):
 
 
 class Person:
-    "Answers what is on the screen, wrong one time in ten, with the habits of a hurried hand."
+    """Answers what is on the screen, wrong one time in ten, with the habits of a
+    hurried hand."""
 
     def __init__(self, page):
         self.page, self.truth, self.given = (
@@ -131,7 +133,8 @@ class Person:
 def judge(log, given, clusters, columns=("pressure", "flow")):
     """The log holds exactly what was given.
 
-    The clusters are those of a simulated run with the same answers, and better than k-means.
+    The clusters are those of a simulated run with the same answers, and better than
+    k-means.
     """
     said = standing_answers(read_journal(log)[0])
     assert [(sorted(e["items"]), e["answer"]) for e in said] == given and len(given) == 40
@@ -441,6 +444,75 @@ def test_two_people_at_once_and_the_organiser(page, tmp_path):
         assert (tmp_path / f"moons.{who}.clusters.csv").exists()
     shared = [{tuple(i) for i, _ in people[w].given[:6]} for w in ("Ann", "Ben")]
     assert shared[0] == shared[1] and people["Ann"].given != people["Ben"].given
+
+
+def test_two_people_and_a_model_on_the_organisers_page(page, tmp_path):
+    "The model answers what people were asked; agreement and intervals are on the page."
+    from test_chat import Server, reply
+
+    pytest.importorskip("voila")
+    pytest.importorskip("anywidget")
+    write_table(tmp_path)
+    rows = {(f"{a:g}", f"{b:g}"): i for i, (a, b) in enumerate(X.round(3))}
+
+    def script(number, body):
+        text = body["messages"][-1]["content"]
+        found = map(json.loads, re.findall(r"<record>(.*?)</record>", text))
+        named = [(f"{float(r['pressure']):g}", f"{float(r['flow']):g}") for r in found]
+        i, j = (rows[pair] for pair in named)
+        right = (y[i] == y[j]) != (number % 5 == 0)
+        return reply("same" if right else "different")
+
+    server = Server(script)
+    more = ["--people", "Ann,Ben", "--shared", "8", "--show", "pressure,flow"]
+    more += [
+        "--id",
+        "id",
+        "--no-first-screen",
+        "--model-url",
+        server.url,
+        "--model",
+        "tiny-1",
+    ]
+    last = r"Ben +http://127\.0\.0\.1:\d+/\?token=\S+"
+    with command(*ASK, *more, cwd=tmp_path, ready=last) as (_, p):
+        text = (tmp_path / "out.txt").read_text()
+        links = dict(re.findall(r"(\w+) +(http://127\S+)", text))
+        for who in ("Ann", "Ben"):
+            tab = page.context.browser.new_context().new_page()
+            tab.goto(links[who], timeout=240_000)
+            tab.wait_for_selector(".csc-do-same", timeout=240_000)
+            one = Person(tab)
+            one.truth = NoisyOracle(y)
+            for _ in range(8):
+                one.answer(0)
+        page.goto(links["organiser"], timeout=240_000)
+        page.get_by_role("button", name="Let tiny-1 answer 8 questions").click(
+            timeout=240_000
+        )
+        page.get_by_text("tiny-1 has answered 8 questions").wait_for(timeout=120_000)
+        two = page.locator(".csc-tables section").nth(1)
+        shown = {r.split("\t")[0]: r for r in two.inner_text().splitlines() if " – " in r}
+        assert "on this machine" in page.locator(".csc-ask").inner_text()
+        page.locator(".csc-do-save-merged").click()
+        page.get_by_text("Written").or_(page.get_by_text("written")).first.wait_for(
+            timeout=120_000
+        )
+        shot(page, "model")
+        os.kill(p.pid, signal.SIGINT)
+        p.wait(90)
+    server.http.shutdown()
+    said = {}
+    for who in ("Ann", "Ben", "tiny-1"):
+        (log,) = tmp_path.glob(f"moons*{who}.jsonl")
+        events = standing_answers(read_journal(log)[0])
+        said[who] = {tuple(sorted(e["items"])): e["answer"] for e in events}
+        assert len(said[who]) == 8
+    for a, b in (("Ann", "Ben"), ("Ann", "tiny-1"), ("Ben", "tiny-1")):
+        same = sum(said[a][k] == said[b][k] for k in said[a])
+        assert f"{same / 8:.0%} [" in shown[f"{a} – {b}"], shown
+    merged = pd.read_csv(tmp_path / "moons.clusters.csv")
+    assert len(merged) == 100 and merged.people.max() == 3
 
 
 def change(page, k, word):

@@ -1,4 +1,5 @@
-"""ChatAnnotator against a service on loopback: replies, refusals, faults, crashes, secrets."""
+"""ChatAnnotator against a service on loopback: replies, refusals, faults, crashes,
+secrets."""
 
 import copy
 import json

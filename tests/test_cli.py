@@ -207,7 +207,8 @@ def test_triples_scores_and_bags(here, capsys):
     assert "triples: 2 kept" in capsys.readouterr().out
     rng = np.random.default_rng(0)
     lines = [
-        f"{rng.normal(6 * (i % 2)):.3f},{rng.normal():.3f},{rng.normal():.3f},{i % 2},b{i // 4},{'u|v' if i % 8 < 4 else 'u'}"
+        f"{rng.normal(6 * (i % 2)):.3f},{rng.normal():.3f},{rng.normal():.3f},"
+        f"{i % 2},b{i // 4},{'u|v' if i % 8 < 4 else 'u'}"
         for i in range(40)
     ]
     (here / "s.csv").write_text("x,y,z,score,bag,tags\n" + "\n".join(lines))
@@ -320,8 +321,12 @@ def test_the_program_is_installed(here):
 
 
 def test_import_is_light():
-    "`import csc_nb` adds no heavy module to scikit-learn and numba, and neither plotting nor widgets."
-    code = "import sklearn, numba, sys; a = set(sys.modules); import csc_nb; new = {m.split('.')[0] for m in set(sys.modules) - a}; print(sorted(new))"
+    """`import csc_nb` adds no heavy module to scikit-learn and numba, and neither
+    plotting nor widgets."""
+    code = (
+        "import sklearn, numba, sys; a = set(sys.modules); import csc_nb; new = "
+        "{m.split('.')[0] for m in set(sys.modules) - a}; print(sorted(new))"
+    )
     out = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout

@@ -459,7 +459,7 @@ def test_some_unsure_answers_cost_little():
     assert np.mean(score) > 0.75
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1e-150, 1e6])
+@pytest.mark.parametrize("scale", [1e-60, 1e-6, 1e6])
 def test_the_unit_of_the_data_does_not_matter(scale):
     X, y = rings(60)
     a, b = (

@@ -1,4 +1,5 @@
-"""`compare` gives the same rows in one process and in two, and every repeat its own answers."""
+"""`compare` gives the same rows in one process and in two, and every repeat its own
+answers."""
 
 import numpy as np
 from sklearn.cluster import KMeans

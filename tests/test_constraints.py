@@ -1,4 +1,5 @@
-"Containers: round trips are exact, nothing is lost on the way into an estimator, closure and contradictions agree with brute force."
+"""Containers: round trips are exact, nothing is lost on the way into an estimator,
+closure and contradictions agree with brute force."""
 
 import json, pickle, warnings
 from itertools import combinations
@@ -107,7 +108,8 @@ def test_pickle_and_records(c):
 @quick
 @given(pairs)
 def test_sparse_round_trip(c):
-    "A matrix holds neither don't-knows nor names: it returns the answers, weights of all people added."
+    """A matrix holds neither don't-knows nor names: it returns the answers, weights of
+    all people added."""
     M = c.to_sparse()
     assert (M != M.T).nnz == 0 and not M.diagonal().any()
     want = {}
@@ -259,7 +261,12 @@ def test_library_needs_no_pandas():
     "Import, CSV and log work in an interpreter where pandas cannot be imported."
     import subprocess, sys
 
-    code = "import sys; sys.modules['pandas'] = None\nfrom csc_nb.constraints import Constraints as C\nimport tempfile, os\nf = os.path.join(tempfile.mkdtemp(), 'c')\nc = C(['a'], ['b'], ['same']); assert C.from_csv(c.to_csv(f)) == c == C.from_log(c.to_log(f)); print('fine')"
+    code = (
+        "import sys; sys.modules['pandas'] = None\nfrom csc_nb.constraints import "
+        "Constraints as C\nimport tempfile, os\nf = os.path.join(tempfile.mkdtemp(), "
+        "'c')\nc = C(['a'], ['b'], ['same']); assert C.from_csv(c.to_csv(f)) == c == "
+        "C.from_log(c.to_log(f)); print('fine')"
+    )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
         == "fine\n"
@@ -455,7 +462,8 @@ def test_triplets_from_labels():
     assert Triplets.from_labels([0, 0, 1, 1], n=4, random_state=0).n_triplets == 4
 
 
-# ---------------------------------------------------------------- closure and contradictions, against brute force
+# ---------------------------------------------------------------- closure and
+# contradictions, against brute force
 def partitions(n):
     if n == 0:
         yield []
@@ -485,7 +493,8 @@ def test_contradiction_reported_iff_no_partition_fits(c):
     for i, j in combinations(range(c._n), 2):
         holds = {bool(z[i] == z[j]) for z in fits}
         want = 0 if len(holds) == 2 else 1 if True in holds else -1
-        # Two groups may be apart in every partition only because a cannot-link says so: nothing else follows.
+        # Two groups may be apart in every partition only because a cannot-link says so:
+        # nothing else follows.
         assert got.get((i, j), 0) == want == cl.query(i, j)
 
 

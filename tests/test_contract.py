@@ -1,6 +1,6 @@
 """The contract that every registered clusterer keeps, whatever chapter it comes from."""
 
-import inspect, pickle, warnings
+import functools, inspect, pickle, warnings
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +15,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from csc_nb.constraints import Constraints
+from csc_nb.bag_table import Bags
+from csc_nb.constraints import Constraints, Triplets
 from csc_nb.estimators import ConstrainedClusterer, methods
 from csc_nb.metrics import constraint_accuracy
+from csc_nb.oracles import NoisyOracle
 
 PASSIVE = {k: c for k, c in methods().items() if issubclass(c, ConstrainedClusterer)}
 PAIRS = {k: c for k, c in PASSIVE.items() if "pairs" in c.side_information}
@@ -33,11 +35,27 @@ def quiet():
 
 
 def make(cls):
-    return cls.for_comparison(n_clusters=3, random_state=0)
+    "The plain defaults, told the number of clusters and a seed and nothing else."
+    takes = inspect.signature(cls.__init__).parameters
+    say = dict(n_clusters=3, random_state=0)
+    return cls(**{k: v for k, v in say.items() if k in takes})
 
 
 def pairs(**kw):
-    return Constraints.from_labels(Y, n=30, noise=0.1, random_state=1, **kw)
+    "Four of thirty are wrong and none contradict, so that methods that obey run too."
+    return Constraints.from_labels(Y, n=30, noise=0.1, random_state=2, **kw)
+
+
+def bags_of_four():
+    bag = np.arange(len(X)) // 4
+    names = [{"abc"[k] for k in Y[bag == b]} for b in range(bag.max() + 1)]
+    return Bags(bag, names)
+
+
+@functools.cache
+def fitted(cls):
+    "What every other fit of a class is compared with; nobody changes it."
+    return make(cls).fit(X, constraints=pairs())
 
 
 def same(a, b):
@@ -67,6 +85,30 @@ def test_sklearn_checks(cls):
     assert not failed, "\n".join(failed)
 
 
+SIDE = {  # what a method is told, by the kind of help it takes
+    "pairs": lambda: dict(constraints=pairs()),
+    "scores": lambda: dict(scores=X[:, :1]),
+    "bags": lambda: dict(bags=bags_of_four()),
+    "triplets": lambda: dict(triplets=Triplets.from_labels(Y, n=20, random_state=1)),
+}
+
+
+@pytest.mark.parametrize("name", methods())
+def test_the_plain_constructor_runs(name):
+    "No argument at all, and the help that the method takes."
+    cls = methods()[name]
+    est = cls()
+    if "questions" in cls.side_information:
+        est.fit(X, oracle=NoisyOracle(Y, noise=0.1, random_state=0), budget=12)
+    elif "labels" in cls.side_information:
+        est.fit(X, np.eye(3, dtype=int)[Y])
+        return
+    else:
+        help = [SIDE[kind]() for kind in cls.side_information]
+        est.fit(X, **{k: v for part in help for k, v in part.items()})
+    assert est.labels_.shape == (len(X),)
+
+
 def test_attributes_without_side_information(cls):
     est = make(cls).fit(X)
     assert est.labels_.shape == (len(X),) and est.labels_.dtype.kind == "i"
@@ -78,27 +120,50 @@ def test_attributes_without_side_information(cls):
     assert est.n_iter_ >= 0 and len(est.objective_history_) >= 1
 
 
-def test_clone_and_pickle(pair_cls):
+def test_what_comes_out_means_the_same_everywhere(pair_cls):
+    "Objectives are costs; suspicion is a chance, suspects the likeliest wrong ones first."
     est = make(pair_cls).fit(X, constraints=pairs())
+    cost = np.asarray(est.objective_history_, float)
+    assert (np.diff(cost) <= 1e-9 * np.abs(cost[:-1]).max(initial=1)).all(), cost
+    if "suspicion_" not in vars(est):
+        assert "suspects_" not in vars(est)
+        return
+    chance = est.suspicion_
+    assert len(chance) == 30 and chance.min() >= 0 and chance.max() <= 1
+    assert set(est.suspects_) == set(np.flatnonzero(chance > 0.5))
+    assert (np.diff(chance[est.suspects_]) <= 0).all()
+
+
+def test_plain_defaults(cls):
+    "As a user writes it: the number of clusters where one must be said, and a seed."
+    needed = inspect.signature(cls.__init__).parameters
+    how = {"n_clusters": 3} if "n_clusters" in needed else {}
+    est = cls(**how, random_state=0)
+    clean = Constraints.from_labels(Y, n=30, random_state=1)
+    est.fit(X, **({"constraints": clean} if "pairs" in cls.side_information else {}))
+    assert est.labels_.shape == (len(X),) and est.labels_.min() == 0
+    assert 1 <= est.n_clusters_ == len(np.unique(est.labels_)) < len(X)
+    assert np.isfinite(est.objective_history_).all()
+
+
+def test_clone_and_pickle(pair_cls):
+    est = fitted(pair_cls)
     same(clone(est).fit(X, constraints=pairs()), est)
     same(pickle.loads(pickle.dumps(est)), est)
 
 
 def test_same_seed_same_result(pair_cls):
-    same(
-        make(pair_cls).fit(X, constraints=pairs()),
-        make(pair_cls).fit(X, constraints=pairs()),
-    )
+    same(make(pair_cls).fit(X, constraints=pairs()), fitted(pair_cls))
 
 
 def test_n_jobs_does_not_change_the_result(pair_cls):
     if "n_jobs" not in inspect.signature(pair_cls.__init__).parameters:
         pytest.skip("has no n_jobs")
-    same(*(make(pair_cls).set_params(n_jobs=j).fit(X, constraints=pairs()) for j in (1, 2)))
+    same(make(pair_cls).set_params(n_jobs=2).fit(X, constraints=pairs()), fitted(pair_cls))
 
 
 def test_inputs_of_every_kind(pair_cls, tmp_path):
-    want = make(pair_cls).fit(X, constraints=pairs())
+    want = fitted(pair_cls)
     np.save(tmp_path / "x.npy", X)
     mm = np.load(tmp_path / "x.npy", mmap_mode="r")
     names = list("abc")
@@ -115,8 +180,7 @@ def test_inputs_of_every_kind(pair_cls, tmp_path):
 
 
 def test_pairs_given_in_every_form(pair_cls):
-    c = pairs()
-    want = make(pair_cls).fit(X, constraints=c)
+    c, want = pairs(), fitted(pair_cls)
     forms = [(np.c_[c.a, c.b], c.value), dict(must=c.must, cannot=c.cannot), c.to_frame()]
     for f in forms[:1] + forms[2:]:
         same(make(pair_cls).fit(X, constraints=f), want)

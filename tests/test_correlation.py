@@ -7,18 +7,24 @@ import numpy as np
 import pytest
 
 from csc_nb.answer_table import Answers
+from csc_nb import correlation
 from csc_nb.correlation import (
     CorrelationClustering,
+    Noise,
+    _adjacency,
     _contract,
+    _two_way_round,
     branch_and_cut,
     broken_weight,
     conflict_blocks,
     cycle_bound,
     enumerate_partitions,
     fast_partition,
+    first_opinions,
     gather_opinions,
     grade_weights,
     greedy_contraction,
+    learn_noise,
     local_search,
     log_odds,
     maxexp_scores,
@@ -330,6 +336,41 @@ def test_a_group_has_one_opinion_and_a_loner_none():
     assert joint[0] == pytest.approx(want) and joint[1] == pytest.approx(
         np.diag([0.7, 0.3])
     )
+
+
+def test_a_misled_group_goes_by_the_looks():
+    "Chance of the opinion, summed over misled or not, against the formula by hand."
+    shared, rate = 0.1, 0.3
+    views = first_opinions(np.array([0.05, 0.3, 0.9]), rate, shared)
+    assert views.sum(axis=2) == pytest.approx(np.ones((3, 2)))
+    for looks, view in zip((0.05, 0.3, 0.9), views):
+        assert view[1, 0] == pytest.approx(shared * (1 - looks) + shared * (1 - rate))
+        assert view[0, 1] == pytest.approx(shared * looks + 0.2 * shared * rate)
+    worth = np.log(views[:, 1, 1] / views[:, 0, 1])  # of the opinion `same`
+    assert worth[0] > worth[1] > worth[2]  # of look-alikes it says least
+
+
+def test_with_features_several_starts_and_the_likeliest_is_kept(monkeypatch):
+    seen = []
+
+    def run(self, alpha, start=None):
+        seen.append((alpha, start is not None))
+        empty = np.zeros(0)
+        fit = [-9.0, -5.0, -7.0, -3.0, -8.0][len(seen) - 1]
+        return Noise(empty, empty, empty, empty, empty, self.z, alpha, fit)
+
+    monkeypatch.setattr(correlation._Rounds, "run", run)
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 10)
+    i, j = np.triu_indices(20, 1)
+    v = votes_from_arrays(i, j, np.where(y[i] == y[j], 1, -1))
+    o = gather_opinions(20, v)
+    found = learn_noise(20, v, o, o.pairs, rng.normal(size=(len(o.pairs), 1)))
+    assert seen == [(1.0, False), (0.0, False), (0.0, True), (0.0, False), (0.0, True)]
+    assert found.fit == -3.0
+    seen.clear()
+    learn_noise(20, v, o, o.pairs)
+    assert seen == [(1.0, False)]  # without features one start, as before
 
 
 def test_a_crowd_that_agrees_is_worth_less_than_as_many_strangers():
@@ -679,3 +720,28 @@ def test_every_word_is_proved_and_no_worse_than_published():
                 published += abs(grade - 2.5)
         assert m.certificate_ == "optimal", word
         assert m.objective_ <= published + 1e-9, word
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_lone_opinion_is_that_of_a_group_with_one_member(seed):
+    rng = np.random.default_rng(seed)
+    a, source = rng.integers(0, 8, 60), rng.integers(0, 9, 60)
+    group_of = rng.integers(0, 6, 9)
+    v = votes_from_arrays(a, a + 1, rng.choice([-1, 1], 60), source, group_of[source])
+    members = {}
+    for g, s in zip(v.group.tolist(), v.source.tolist()):
+        members.setdefault(g, set()).add(s)
+    o = gather_opinions(9, v)
+    assert o.lone.tolist() == [len(members[g]) == 1 for g in o.group.tolist()]
+    assert 0 < o.lone.sum() < len(o.lone)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_round_of_exchanges_gains_what_it_says(seed):
+    "Every pair of four clusters twice over: what is won is what the partition keeps more."
+    g, _ = planted(16, 0.8, 4, 0.3, seed)
+    z = np.random.default_rng(seed).integers(0, 4, 16)
+    A, B = np.array(2 * list(combinations(range(4), 2))).T
+    before = broken_weight(z, g.a, g.b, g.w)
+    won, _ = _two_way_round(*_adjacency(g), z, A, B, np.ones(16, dtype=bool), 30)
+    assert won > 0 and won == pytest.approx(before - broken_weight(z, g.a, g.b, g.w))

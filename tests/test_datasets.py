@@ -102,11 +102,15 @@ def test_same_values_as_scikit_learn():
         assert len(set(zip(ours.target, theirs.target))) == ours.k
 
 
-def test_named_loaders_exist_and_pickle():
-    for n in IDX:
-        assert callable(getattr(D, f"load_{n}"))
-    assert D.load_iris().n == 150 and D.load_iris.__name__ == "load_iris"
-    assert pickle.loads(pickle.dumps(D.load_wine))().d == 13
+def test_loaders_by_name_warn_and_are_not_made_in_a_loop():
+    assert not [n for n in vars(D) if n.removeprefix("load_") in IDX]
+    with pytest.warns(FutureWarning, match=r"load\('iris'\)"):
+        assert D.load_iris().n == 150
+    with pytest.warns(FutureWarning):
+        from csc_nb.datasets import load_wine
+    assert pickle.loads(pickle.dumps(load_wine))(scale="standard").d == 13
+    with pytest.raises(AttributeError, match="load_nothing"):
+        D.load_nothing
 
 
 def test_damaged_shipped_file_is_refused(monkeypatch, tmp_path):

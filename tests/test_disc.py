@@ -1,4 +1,5 @@
-"""DiSC: gradients, geometry, monotone descent, reductions, kernels of scores, landmarks, and what the estimator promises."""
+"""DiSC: gradients, geometry, monotone descent, reductions, kernels of scores, landmarks,
+and what the estimator promises."""
 
 import warnings
 
@@ -51,6 +52,7 @@ from csc_nb.disc import (
     usefulness_matrix,
 )
 from csc_nb.spectral import round_kmeans, spectral_embedding
+from csc_nb.sweeps import for_study
 
 
 def problem(seed=0, n=40, d=5, k=3, **kw):
@@ -222,7 +224,7 @@ def test_usefulness_has_no_unit_and_no_n():
 def test_orthonormal_after_a_thousand_steps_of_a_descent():
     p = problem(n=25)
     W = start(p)
-    s = descent_init(W, p)
+    s = descent_init(p, W)
     rng = np.random.default_rng(0)
     for _ in range(1000):
         W = cayley(
@@ -273,7 +275,8 @@ def test_objective_never_rises():
 
 
 def test_a_long_fixed_step_does_raise_it():
-    "The search is needed: the paper's claim that a step decreases the objective fails for long ones."
+    """The search is needed: the paper's claim that a step decreases the objective fails
+    for long ones."""
     p = problem()
     W = start(p)
     at = evaluate(W, p)
@@ -682,7 +685,8 @@ def test_demo_arrow_turns_with_the_price():
 
 
 class Listing:
-    "Algorithm 1 with full tensors, errors of print repaired; shares no code with the package."
+    """Algorithm 1 with full tensors, errors of print repaired; shares no code with the
+    package."""
 
     def __init__(self, X, s, k):
         n = len(X)
@@ -786,7 +790,7 @@ def test_published_settings():
 
 def test_the_comparison_runs_the_defaults():
     "Weaker settings than those of the constructor were compared once."
-    assert DiSC.for_comparison(n_clusters=2).get_params() == DiSC(2).get_params()
+    assert for_study(DiSC, n_clusters=2).get_params() == DiSC(2).get_params()
 
 
 def test_same_scale_makes_both_terms_equal_at_the_starts(toy):

@@ -1,6 +1,7 @@
 """Each extra, alone in a clean environment, does what README says of it.
 
-The environment is made by `python -m venv`; what is installed here is not downloaded again: the folders of the
+The environment is made by `python -m venv`; what is installed here is not downloaded again:
+the folders of the
 requirements of one extra (and of what they require) are linked into it, and nothing else.
 """
 
@@ -8,8 +9,10 @@ import configparser
 import importlib.metadata as meta
 import os
 import re
+import signal
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -69,6 +72,13 @@ def python(tmp_path):
             for top in tops:
                 if not (place / top).exists() and (home / top).exists():
                     os.symlink(home / top, place / top)
+            for f in d.files or []:  # templates and kernels beside the packages
+                source = Path(os.path.normpath(home / f))
+                if "share" in f.parts and f.parts[0] == ".." and source.is_file():
+                    target = env / source.relative_to(sys.prefix)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    if not target.exists():
+                        os.symlink(source, target)
         (place / "csc_nb").symlink_to(ROOT / "csc_nb")
         return env / "bin" / "python"
 
@@ -104,15 +114,89 @@ def test_nothing_but_the_package_clusters_a_table(python, tmp_path):
     assert "csc-nb[web]" in done.stderr and "http" not in done.stdout
 
 
+TABLE = "id,x\n" + "".join(f"r{i},{i % 2 * 9 + i / 50}\n" for i in range(20))
+
+
+def absent(python, modules, folder):
+    "What the environment must not have, or the test would prove nothing."
+    code = (
+        f"from importlib.util import find_spec as f; print([m for m in {modules} if f(m)])"
+    )
+    assert run(python, code, folder).stdout.strip() == "[]"
+
+
+def test_web_alone_serves_the_labelling_page(python, tmp_path):
+    "The address that `csc-nb ask` prints answers with the first screen, not with an error."
+    alone = python("web")
+    absent(alone, ["pandas", "dask", "sphinx", "pytest"], tmp_path)
+    (tmp_path / "t.csv").write_text(TABLE)
+    code = "from csc_nb.cli import main; main(['ask', 't.csv', '--no-browser'])"
+    keep = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    keep |= dict(HOME=str(tmp_path), JUPYTER_CONFIG_DIR=str(tmp_path / "none"))
+    ours = subprocess.Popen(
+        [alone, "-c", code], cwd=tmp_path, text=True, env=keep,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        first = ours.stdout.readline()
+        assert first.startswith("Open http://127.0.0.1"), first + ours.stderr.read()
+        address = first.split()[1]
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(address, timeout=240) as answer:
+            page = answer.read().decode()
+        assert answer.status == 200 and "Internal Server Error" not in page
+        assert "rows here" in page or "What is compared" in page or "csc" in page
+        assert "anywidget" in page and "Traceback" not in page
+    finally:
+        ours.send_signal(signal.SIGINT)
+        ours.communicate(timeout=60)
+
+
 CODE = {
-    "web": "from csc_nb.page import Site; import voila, ipykernel, anywidget",
-    "frames": "from csc_nb import read_table; print(read_table({'x': [1, 2, 4]}).frame())",
-    "dask": "import dask.distributed, csc_nb.sweeps",
-    "docs": "import sphinx, myst_nb, sphinx_book_theme",
+    "frames": """
+import numpy as np
+import pandas as pd
+from csc_nb import AnswerClustering, Constraints, read_table
+from csc_nb.report import cluster_table
+t = read_table(pd.DataFrame({'x': [1, 2, 9, 10], 'y': ['a', 'b', 'a', 'b']}))
+assert t.frame().shape == (4, 2)
+run = cluster_table('t.csv', n_clusters=2)
+assert list(run.frame().columns)[:2] == ['id', 'cluster'] or run.frame().shape[0] == 20
+""",
+    "dask": """
+from dask.distributed import Client, LocalCluster
+from csc_nb.sweeps import sweep
+if __name__ == '__main__':
+    one = dict(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    with LocalCluster(processes=False, **one) as c:
+        with Client(c) as client:
+            assert client.submit(sum, [1, 2]).result() == 3
+            import joblib
+            with joblib.parallel_backend('dask'):
+                study = sweep(['k-means'], ['iris'], noise=[0.0], seeds=1, out='s.csv',
+                              n_jobs=2, progress=False)
+    assert len(study) == 1
+""",
+    "docs": "import sphinx, myst_nb, sphinx_book_theme, sphinx_copybutton, sphinx_design",
 }
+OTHERS = {
+    "frames": ["voila", "dask", "sphinx"],
+    "dask": ["voila", "pandas", "sphinx"],
+    "docs": ["voila", "dask"],
+}
+
+
+def test_readme_names_every_extra_that_users_have():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for extra in ("web", "frames", "dask"):
+        assert f"`csc-nb[{extra}]`" in readme
+    assert "slider" not in readme.split("## Learn and teach")[0]  # there is none on GitHub
 
 
 @pytest.mark.parametrize("extra", list(CODE))
 def test_an_extra_alone(python, tmp_path, extra):
-    done = run(python(extra), CODE[extra], tmp_path)
+    alone = python(extra)
+    absent(alone, OTHERS[extra], tmp_path)
+    (tmp_path / "t.csv").write_text(TABLE)
+    done = run(alone, CODE[extra], tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,4 +1,5 @@
-"""The script that says where data are: every set is named, and other values are not written."""
+"""The script that says where data are: every set is named, and other values are not
+written."""
 
 import gzip
 import sys

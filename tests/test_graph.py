@@ -46,7 +46,8 @@ PARTS = {n: partitions(n) for n in range(1, 8)}
 
 @st.composite
 def signed(draw, max_n=7, max_m=12):
-    "n, must-links, cannot-links; repeated pairs, loops among the must-links and both answers to one pair may occur."
+    """n, must-links, cannot-links; repeated pairs, loops among the must-links and both
+    answers to one pair may occur."""
     n = draw(st.integers(1, max_n))
     pair = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))
     return n, draw(st.lists(pair, max_size=max_m)), draw(st.lists(pair, max_size=max_m))
@@ -170,7 +171,8 @@ def test_union_says_whether_it_joined():
 
 
 def rules(n, must, cannot):
-    "Must- and cannot-closure by applying the two rules until nothing changes; contradictory cannot-links dropped."
+    """Must- and cannot-closure by applying the two rules until nothing changes;
+    contradictory cannot-links dropped."""
     S = np.eye(n, dtype=bool)
     for i, j in must:
         S[i, j] = S[j, i] = True
@@ -260,7 +262,8 @@ def test_blocks_equal_networkx(g):
 @given(graph(max_n=7, max_m=14))
 @quick
 def test_blocks_with_repeats_and_loops(g):
-    "Subdividing every edge makes any multigraph simple and keeps its blocks; networkx judges that."
+    """Subdividing every edge makes any multigraph simple and keeps its blocks; networkx
+    judges that."""
     n, E = g
     ours = blocks(n, E)
     G = nx.Graph()
@@ -387,7 +390,8 @@ def test_long_chain_does_not_recurse():
 
 
 def test_million_links_stay_small():
-    "Peak of Python-visible memory (NumPy reports to tracemalloc; numba's own arrays are counted by the resident size)."
+    """Peak of Python-visible memory (NumPy reports to tracemalloc; numba's own arrays
+    are counted by the resident size)."""
     import resource, tracemalloc
 
     rng = np.random.default_rng(0)

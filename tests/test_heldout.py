@@ -136,3 +136,10 @@ def test_bad_scores_are_refused(bad):
     message = {"shape": "return one for each", "nan": "scored nan", "none": "0 candidates"}
     with pytest.raises(ValueError, match=message[bad]):
         choose_heldout([] if bad == "none" else ["a"], score, np.arange(50))
+
+
+def test_exactly_one_standard_error_is_a_tie():
+    "Differences 4, 0, 0, 0 gain 4 with a standard error of 4: the simpler is taken."
+    score = np.array([[-5.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]])
+    assert paired_gain(score[1], score[0], np.arange(4)) == (4.0, 4.0)
+    assert one_standard_error(score, np.arange(4)) == (0, 1)

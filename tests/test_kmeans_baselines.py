@@ -1,4 +1,5 @@
-"""k-means with links: brute force, monotone objectives, errors, seeds, agreement with the usual package when it is there."""
+"""k-means with links: brute force, monotone objectives, errors, seeds, agreement with
+the usual package when it is there."""
 
 import importlib.util, os, subprocess, sys, warnings
 from itertools import product
@@ -48,10 +49,12 @@ def test_names_are_found_lazily():
 
 def test_import_has_no_side_effects():
     code = (
-        "import numpy as np, warnings; s, f, r = np.geterr(), list(warnings.filters), np.random.get_state()[1].tolist(); "
+        "import numpy as np, warnings; s, f, r = np.geterr(), list(warnings.filters), "
+        "np.random.get_state()[1].tolist(); "
         "import csc_nb.baselines.kmeans, csc_nb.baselines.metric; "
         "assert np.geterr() == s and np.random.get_state()[1].tolist() == r; "
-        "mine = [w for w in warnings.filters if w not in f and 'csc_nb' in str(w)]; assert not mine, mine"
+        "mine = [w for w in warnings.filters if w not in f and 'csc_nb' in str(w)]; "
+        "assert not mine, mine"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -152,7 +155,7 @@ def test_em_without_links_is_a_gaussian_mixture():
     np.testing.assert_allclose(np.sort(m.weights_), np.sort(gm.weights_), atol=1e-3)
 
 
-# COP-KMeans ---------------------------------------------------------------------------------------------------------
+# COP-KMeans -------------------------------------------------------------------------
 
 
 def brute_cop(X, c, K):
@@ -254,7 +257,7 @@ def test_cop_uses_ids_in_its_error():
         baselines.COPKMeans(3).fit(IRIS, constraints=c, sample_id=ids)
 
 
-# kernels against formulas ---------------------------------------------------------------------------------------------
+# kernels against formulas -----------------------------------------------------------
 
 
 def toy(seed=0, n=14, K=3):
@@ -390,7 +393,8 @@ def test_a_walk_holds_the_links_of_every_point_in_its_order():
 
 
 def plain_assign(J, z, order, groups, K):
-    "Moves of points and groups, priced by the whole objective: nothing is remembered and nothing skipped."
+    """Moves of points and groups, priced by the whole objective: nothing is remembered
+    and nothing skipped."""
     z = z.copy()
 
     def cheapest(rows):
@@ -461,7 +465,8 @@ def test_moves_against_the_whole_objective(fresh):
 
 
 def test_remembered_prices_change_nothing(monkeypatch):
-    "Each sweep looks only at stale prices. Looking at all of them, every time, must end at the same labels."
+    """Each sweep looks only at stale prices. Looking at all of them, every time, must
+    end at the same labels."""
 
     def all_of_them(sweep, group_sweep, z):
         z = z.copy()
@@ -616,7 +621,7 @@ def test_farthest_pair_of_equal_rows():
     assert km.farthest_pair(np.ones((5, 2)))[2] == 0
 
 
-# seeds -----------------------------------------------------------------------------------------------------------------
+# seeds ------------------------------------------------------------------------------
 
 
 def test_seeds_fix_the_labels_and_their_number():
@@ -645,7 +650,7 @@ def test_true_seeds_help_on_wine():
     assert ari(y, m.labels_) > ari(y, KMeans(3, n_init=10, random_state=0).fit(X).labels_)
 
 
-# bad input, weights ----------------------------------------------------------------------------------------------------
+# bad input, weights -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -749,7 +754,7 @@ def test_same_row_many_times():
             assert np.isfinite(make(name, 3).fit(X).objective_history_).all(), name
 
 
-# quality and the peer --------------------------------------------------------------------------------------------------
+# quality and the peer ---------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -787,7 +792,8 @@ def test_quality_with_clean_answers():
 @pytest.mark.slow
 @pytest.mark.skipif(
     not os.environ.get("CSC_NB_PEER_PYTHON"),
-    reason="CSC_NB_PEER_PYTHON does not name an interpreter with active-semi-supervised-clustering",
+    reason="CSC_NB_PEER_PYTHON does not name an interpreter with "
+    "active-semi-supervised-clustering",
 )
 def test_objective_against_the_usual_package():
     path = Path(__file__).parent.parent / "benchmarks" / "bench_baselines.py"
@@ -802,7 +808,7 @@ def test_objective_against_the_usual_package():
     assert sum(not r[-1] for r in rows) >= 12
 
 
-# the order of things, contradictions, few rows ----------------------------------------------
+# the order of things, contradictions, few rows --------------------------------------
 
 
 def reordered(X, c, seed=0):
@@ -877,7 +883,8 @@ def test_errors_name_the_rows_of_the_user():
 @pytest.mark.parametrize("diagonal, shared", [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("seed", range(3))
 def test_mpck_metric_is_a_stationary_point_of_the_printed_objective(seed, diagonal, shared):
-    "Derivatives of (5), summed point by point and link by link; the farthest pair is fixed."
+    """Derivatives of (5), summed point by point and link by link; the farthest pair is
+    fixed."""
     X, z, C, _, c = toy(seed)
     w, rho, d = 0.05, 0.7, 2
     P = km.MPCKProblem(X, km.links_of(len(X), c, w), rho, diagonal, shared)
@@ -962,3 +969,98 @@ def test_em_cost_is_the_penalised_log_likelihood_without_links():
     )
     prior = 0.25 * sum(np.trace(np.linalg.inv(v)) for v in s.cov)
     assert s.cost == pytest.approx(prior - np.log(density).sum())
+
+
+# one step left out is noticed -------------------------------------------------------
+
+
+def test_each_step_of_a_round_of_mpck_is_taken():
+    "Labels that no single move improves, means of these labels, another metric."
+    X, z, C, _, c = toy(3, n=40)
+    P = km.MPCKProblem(X, km.links_of(len(X), c, 0.1), 0.5, False, False)
+    s = km.mpck_init(P, C)
+    t = km.mpck_step(s, P, np.random.RandomState(0))
+    means = np.array([X[t.z == k].mean(0) for k in range(3)])
+    np.testing.assert_allclose(t.C, means)
+    assert np.abs(t.V - s.V).max() > 1e-3
+    assert t.J < km.mpck_objective(P, t.z, t.C, s.M)  # the new metric pays
+    assigned = s._replace(z=t.z)
+    J = km.mpck_objective(P, t.z, s.C, assigned.M)
+    for i in range(len(X)):
+        for k in range(3):
+            other = t.z.copy()
+            other[i] = k
+            assert km.mpck_objective(P, other, s.C, assigned.M) >= J - 1e-9
+
+
+def test_the_e_step_of_constrained_em_is_the_enumerated_posterior():
+    "Three points that must not meet two and two, summed over all 27 labelings by hand."
+    rng, beta = np.random.default_rng(0), 1.7
+    X, cannot = rng.normal(size=(3, 2)), np.array([[0, 1], [1, 2]])
+    P = km.em_pieces(X, np.empty((0, 2), int), cannot, beta, 3, 1000)
+    ell, q = rng.normal(size=(3, 3)), np.full((3, 3), 1 / 3)
+    value = km.em_expect(ell, P, q)
+    want, total = np.zeros((3, 3)), 0.0
+    for z in product(range(3), repeat=3):
+        met = (z[0] == z[1]) + (z[1] == z[2])
+        weight = np.exp(sum(ell[i, k] for i, k in enumerate(z)) - beta * met)
+        total += weight
+        for i, k in enumerate(z):
+            want[i, k] += weight
+    order = P.bl.block  # the blocks are the rows, in the order of the blocks
+    np.testing.assert_allclose(q[order], (want / total)[order])
+    assert value == pytest.approx(np.log(total))
+
+
+def test_the_centres_of_a_run_of_pck_are_the_means_of_its_clusters():
+    X, _, C, links, _ = toy(2, n=40)
+    rng = np.random.RandomState(0)  # its first number starts a run without a warm-up
+    assert np.random.RandomState(0).rand() >= 0.5
+    run = baselines.PCKMeans(3)._run(X, links, C, rng)
+    z, centres, history = run[:3]
+    np.testing.assert_allclose(centres, [X[z == k].mean(0) for k in range(3)])
+    assert (np.diff(history) <= 1e-9).all() and np.abs(centres - C).max() > 0.1
+
+
+def is_flat(J, C, h=1e-6):
+    "Is every slope of `J` zero at the centres `C`?"
+    for k, j in np.ndindex(C.shape):
+        E = np.zeros_like(C)
+        E[k, j] = h
+        if abs(J(C + E) - J(C - E)) / (2 * h) > 1e-6:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_centres_of_cvqe_and_lcvqe_are_where_their_objectives_are_flat(seed):
+    "Labels, broken links and where their ends are sent are fixed; sums are written out."
+    X, z, C, links, c = toy(seed)
+    d = lambda i, C, k: ((X[i] - C[k]) ** 2).sum()
+    gap = lambda C, k, l: ((C[k] - C[l]) ** 2).sum()
+    near = lambda k: min((l for l in range(3) if l != k), key=lambda l: gap(C, k, l))
+
+    def sent(i, j):
+        "The farther end of a broken cannot-link, and its next cluster."
+        f = i if d(i, C, z[i]) >= d(j, C, z[j]) else j
+        return f, min((l for l in range(3) if l != z[f]), key=lambda l: d(f, C, l))
+
+    members = lambda new: 0.5 * sum(d(i, new, z[i]) for i in range(len(X)))
+
+    def cvqe(new):
+        return members(new) + loops(
+            X, z, C, c, 1.3,
+            lambda i, j: 0.5 * gap(new, z[i], z[j]),
+            lambda i, j: 0.5 * gap(new, z[i], near(z[i])),
+        )  # fmt: skip
+
+    def lcvqe(new):
+        return members(new) + loops(
+            X, z, C, c, 1.3,
+            lambda i, j: 0.25 * (d(i, new, z[j]) + d(j, new, z[i])),
+            lambda i, j: 0.5 * d(sent(i, j)[0], new, sent(i, j)[1]),
+        )  # fmt: skip
+
+    assert is_flat(cvqe, km.cvqe_centres(X, z, C, links))
+    assert is_flat(lcvqe, km.lcvqe_centres(X, z, C, links))
+    assert not is_flat(cvqe, C) and not is_flat(lcvqe, C)

@@ -1,4 +1,5 @@
-"""Every numbered equation of the papers has a check that exists, or an entry that says why not."""
+"""Every numbered equation of the papers has a check that exists, or an entry that says
+why not."""
 
 import sys
 from pathlib import Path

@@ -335,7 +335,8 @@ def _(assign_new):
 
 @item("004", "§4.5", False, printed=True)
 def _(all_kept):
-    "ξ → ∞ with right may-links only: two triangles and one link between them, single moves."
+    """ξ → ∞ with right may-links only: two triangles and one link between them, single
+    moves."""
     links = [(0, 1), (0, 2), (1, 2), (3, 4), (3, 5), (4, 5), (0, 3)]
     z, xi = [0, 0, 0, 1, 1, 1], 1e9
     x = np.array([0.0, 0.1, 0.2, 5.0, 5.1, 5.2])
@@ -416,7 +417,8 @@ def energy(x, z, links, xi, lam, pairs_once=True):
 
 @item("004", "(19)", lambda d, f, s, xi: d - xi * f + xi * s, slip=lambda d, f, s, xi: d + xi * f - xi * s)  # fmt: skip
 def _(price):
-    "Differences of the price are differences of the energy when one row moves (fixed means)."
+    """Differences of the price are differences of the energy when one row moves (fixed
+    means)."""
     x, mu, xi = np.array([0.0, 1.0, 3.0, 6.0]), np.array([0.5, 4.0]), 2.0
     links = [(0, 3, 1), (1, 3, -1), (2, 3, 1)]
     z = [0, 0, 1]
@@ -646,7 +648,8 @@ for name in ("(7)", "(9)"):
 
 @item("000", "(8)", lambda L, lam, N, W: L / N - lam * (W**2).sum(), slip=lambda L, lam, N, W: L / N - lam * (W**2).sum() / N)  # fmt: skip
 def _(objective):
-    "Divided by N the penalty is felt N times: twice all answers, λ as it is, other optimum."
+    """Divided by N the penalty is felt N times: twice all answers, λ as it is, other
+    optimum."""
     W = np.array([0.5, -1.0])
     weight = lambda N: objective(1.0, 0.1, N, W) - objective(1.0, 0.0, N, W)
     close(weight(10), weight(1))  # not divided: N times as heavy beside L/N
@@ -852,7 +855,8 @@ def _(count):
 
 @item("002", "(4)", sum, slip=max)
 def _(together):
-    "The mass of relevant values: sum over the irrelevant ones, by simulation-free counting."
+    """The mass of relevant values: sum over the irrelevant ones, by simulation-free
+    counting."""
     pairs, sets = consistent_sets(4, 5)
     said, rho = (1, 1, -1, 1, -1), 0.25
     w = {s: rho ** sum(a != b for a, b in zip(s, said)) for s in sets}
@@ -1110,7 +1114,8 @@ for name in ("Proposition 1", "Table 2.1"):
 
     @item("003", name, False, slip=True)
     def _(ones):
-        "The printed entries hold for the printed Q (they are others for the corrected one)."
+        """The printed entries hold for the printed Q (they are others for the corrected
+        one)."""
         mu, kind = entries(lambda B, Y: bag_matrix(B, Y, ones))
         close(kind["ML in bag"], 1 - mu)
         close(kind["ML across"], 1)

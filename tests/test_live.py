@@ -1,4 +1,5 @@
-"""Kernels in the page: equal to the native ones on a thousand problems each, moved by hand and by keyboard."""
+"""Kernels in the page: equal to the native ones on a thousand problems each, moved by
+hand and by keyboard."""
 
 import json
 import os
@@ -84,18 +85,58 @@ def walk_problem(rng):
     return {**given, **out, "room": n + 2}
 
 
+def frozen_problem(rng):
+    n, sweeps = int(rng.integers(2, 30)), int(rng.integers(1, 5))
+    how = {
+        "gamma": 10 ** rng.uniform(0, 4),
+        "lam": rng.uniform(0.01, 0.3),
+        "xi": rng.uniform(0, 0.1),
+        "v0": 1.0,
+    }
+    rows = {"X": rng.random((n, 2)), "n": n, "d": 2, "room": n + 2, "sweeps": sweeps}
+    out = {"u": rng.random((sweeps, n)), "z": np.zeros(n), "share": np.zeros(n + 2)}
+    who = {"chosen": int(rng.integers(n))}
+    return {**rows, **answers(rng, n, int(rng.integers(0, 40))), **how, **out, **who}
+
+
 def signed_problem(rng):
     n = int(rng.integers(2, 8))
     W = np.triu(rng.integers(-2, 3, (n, n)), 1).astype(float)
     return {"W": W + W.T, "n": n, "z": np.zeros(n)}
 
 
+def sets_problem(rng):
+    n = int(rng.integers(2, 7))
+    given = answers(rng, n, int(rng.integers(1, 9)))
+    m = given["m"]
+    each = {"best": np.zeros(m), "wrong": np.zeros(m)}
+    pairs = {"says": np.zeros((n, n)), "against": np.zeros((n, n))}
+    rate = {"nu": rng.uniform(0.01, 0.4), "tally": np.zeros(3), "three": 3}
+    return {**given, **each, **pairs, **rate, "n": n}
+
+
+def cloud_problem(rng):
+    n, S, moves = int(rng.integers(3, 12)), 6, 2
+    given = answers(rng, n, int(rng.integers(0, 5)))
+    steps, size, tries = given["m"] * moves, S * 6, 1 + 5 * S
+    luck = {"V": rng.normal(size=(steps, size)), "u": rng.random((steps, tries))}
+    how = {"eps": rng.uniform(0.02, 0.3), "lam": 0.5, "tau": rng.uniform(0, 2)}
+    sizes = {"n": n, "d": 2, "S": S, "D": 3, "K": 2}
+    sizes |= {"steps": steps, "size": size, "tries": tries}
+    out = {"z": np.zeros(n), "Q": np.zeros((n, S, 2)), "tree": np.zeros(n)}
+    start = {"X": rng.random((n, 2)), "W": rng.normal(size=(S, 3, 2))}
+    return {**given, **start, **luck, **how, **sizes, **out, "info": np.zeros((n, n))}
+
+
 MAKERS = {
+    "answer_sets": sets_problem,
+    "particle_run": cloud_problem,
     "rdp_run": rdp_problem,
     "blocks": blocks_problem,
     "obey_run": obey_problem,
     "posterior": posterior_problem,
     "gibbs_walk": walk_problem,
+    "frozen_walk": frozen_problem,
     "signed_best": signed_problem,
 }
 HOME = {name: (module, spec) for module, es in play.ENTRIES.items() for name, _, spec in es}
@@ -170,7 +211,9 @@ def test_the_page_computes_what_the_package_computes(page, name):
 
 def small(draw="obey", **more):
     rng = np.random.default_rng(0)
-    module = {"posterior": "partitions", "signed": "signed"}.get(draw, "points")
+    homes = {"posterior": "partitions", "temperature": "partitions"}
+    homes |= {name: name for name in ("signed", "answers", "particles")}
+    module = homes.get(draw, "points")
     data = {"points": rng.random((6, 2)), "links": [[0, 1, 1, 0.05], [2, 3, -1, 0.9]]}
     sliders = {
         "p": ("share of lies", 0, 0.5, 0.01, 0.0),
@@ -180,13 +223,29 @@ def small(draw="obey", **more):
         "same": ("same", 0.5, 0.99, 0.01, 0.9),
         "diff": ("different", 0.5, 0.99, 0.01, 0.9),
         "alpha": ("alpha", 0.1, 5, 0.1, 1),
+        "cold": ("log γ", 0, 5, 0.1, 2),
         "sweep": ("sweeps", 0, 10, 1, 0),
+        "nu": ("noise", 0.01, 0.4, 0.01, 0.1),
+        "eps": ("wrong answers", 0.01, 0.4, 0.01, 0.05),
+        "tau": ("entropy", 0, 5, 0.5, 1),
     }
     return Live(module, draw, data=data, sliders=sliders, alt="a trial", **more)
 
 
 @browser
-@pytest.mark.parametrize("draw", ["obey", "rdp", "chain", "posterior", "signed"])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        "obey",
+        "rdp",
+        "chain",
+        "posterior",
+        "temperature",
+        "signed",
+        "answers",
+        "particles",
+    ],
+)
 def test_every_scene_draws_says_and_moves_by_keyboard(page, tmp_path, draw):
     asked = []
     small(draw).save(tmp_path / "live.html")
@@ -221,6 +280,82 @@ def test_two_clicks_are_an_answer_and_a_slider_tells_a_lie(page, tmp_path):
     assert "of the 1 wrong ones" in page.locator(".csc-live-said").inner_text()
     page.get_by_role("button", name="Start again").click()
     assert "of 2 answers" in page.locator(".csc-live-said").inner_text()
+
+
+@browser
+def test_cold_enough_the_sampler_is_frozen(page, tmp_path):
+    small("temperature").save(tmp_path / "live.html")
+    page.goto(f"file://{tmp_path}/live.html")
+    page.wait_for_selector("canvas")
+    page.get_by_label("sweeps").first.fill("6")
+    said = page.locator(".csc-live-said")
+    page.get_by_label("log γ").first.fill("5")
+    cold = said.inner_text()
+    assert "agreement 1.00 with the frozen sampler" in cold and "has chance 1.00" in cold
+    page.get_by_label("log γ").first.fill("0")
+    assert "has chance 1.00" not in said.inner_text()
+
+
+@browser
+def test_lie_now_lowers_the_confidence_and_a_question_raises_it(page, tmp_path):
+    turn = 2 * np.pi * np.arange(5) / 5
+    points = 0.5 + 0.4 * np.c_[np.cos(turn), np.sin(turn)]
+    truth = [0, 0, 0, 1, 1]
+    pairs = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4)]
+    links = [[i, j, 1 if truth[i] == truth[j] else -1, 2] for i, j in pairs]
+    data = {"points": points, "links": links, "truth": truth}
+    sliders = {"nu": ("noise", 0.01, 0.3, 0.01, 0.05), "alpha": ("α", 0.5, 0.99, 0.01, 0.9)}
+    Live("answers", "answers", data=data, sliders=sliders, alt="x").save(
+        tmp_path / "l.html"
+    )
+    page.goto(f"file://{tmp_path}/l.html")
+    page.wait_for_selector("canvas")
+    state = "document.querySelector('.csc-live').cscState"
+    chance = lambda: page.evaluate(f"{state}.result.chance")
+    first = chance()
+    assert abs(first - 0.95**6 / sum_of_sets(pairs, [l[2] for l in links], 0.05)) < 1e-9
+    page.get_by_role("button", name="Lie now").press("Enter")
+    assert (
+        chance() < first and "Lies: none" not in page.locator(".csc-live-said").inner_text()
+    )
+    for _ in range(3):
+        page.get_by_role("button", name="Ask the next question").press("Enter")
+    assert page.evaluate(f"{state}.links.length") > 6
+
+
+def sum_of_sets(pairs, said, nu):
+    "Chance of the answers under all partitions of five points, each consistent set once."
+    from itertools import product
+
+    seen = set()
+    for z in product(range(5), repeat=5):
+        seen.add(tuple(1 if z[i] == z[j] else -1 for i, j in pairs))
+    flips = [sum(x != y for x, y in zip(w, said)) for w in seen]
+    return sum(nu**d * (1 - nu) ** (len(said) - d) for d in flips)
+
+
+@browser
+def test_answers_narrow_the_cloud(page, tmp_path):
+    rng = np.random.default_rng(0)
+    truth = np.arange(30) % 2
+    points = np.clip(
+        np.c_[0.3 + 0.4 * truth, np.full(30, 0.5)] + rng.normal(0, 0.1, (30, 2)), 0, 1
+    )
+    sliders = {"eps": ("wrong", 0.01, 0.4, 0.01, 0.05), "tau": ("entropy", 0, 5, 0.5, 1)}
+    data = {"points": points, "links": [], "truth": truth}
+    Live("particles", "particles", data=data, sliders=sliders, alt="x").save(
+        tmp_path / "l.html"
+    )
+    page.goto(f"file://{tmp_path}/l.html")
+    page.wait_for_selector("canvas")
+    state = "document.querySelector('.csc-live').cscState"
+    before = page.evaluate(f"{state}.result.bits")
+    for _ in range(8):
+        page.get_by_role("button", name="Answer truly").press("Enter")
+    assert page.evaluate(f"{state}.result.bits") < before
+    assert page.evaluate(f"cscLive.agreement({state}.result.z, {state}.truth)") > 0.8
+    page.get_by_role("button", name="Undo").press("Enter")
+    assert page.evaluate(f"{state}.links.length") == 7
 
 
 @browser

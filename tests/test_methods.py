@@ -1,4 +1,5 @@
-"""What every method of chapters 10, 10a and 12 must survive: odd answers, odd data, order."""
+"""What every method of chapters 10, 10a and 12 must survive: odd answers, odd data,
+order."""
 
 import warnings
 
@@ -87,6 +88,8 @@ def test_fewer_different_rows_than_clusters_is_said(method):
     [
         ("tvclust", dict(alpha=np.inf)),
         ("tvclust", dict(n_init=0)),
+        ("tvclust", dict(max_iter=0)),
+        ("tvclust", dict(p=(0, 0))),
         ("rdp-means", dict(lam=np.inf)),
         ("rdp-means", dict(n_init=0)),
         ("experts", dict(lam=np.inf)),

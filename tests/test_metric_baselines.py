@@ -1,4 +1,5 @@
-"""Learned metrics: gradients, KKT conditions, what each must do on data where the answer is known, the clusterers."""
+"""Learned metrics: gradients, KKT conditions, what each must do on data where the answer
+is known, the clusterers."""
 
 import numpy as np
 import pytest
@@ -267,7 +268,7 @@ def test_a_clusterer_tunes_the_learner_it_is_given():
         me.ITMLKMeans(3, learner="itml").fit(IRIS, constraints=CLEAN)
 
 
-# defaults, the order of answers, parameters -------------------------------------------------
+# defaults, the order of answers, parameters -----------------------------------------
 
 
 def test_the_plain_default_passes_the_checks_of_scikit_learn():
@@ -321,3 +322,12 @@ def test_fewer_different_rows_than_clusters_warns():
 def test_parameters_are_refused_by_name(est, name):
     with pytest.raises(ValueError, match=f"'{name}' parameter of {type(est).__name__}"):
         est.fit(IRIS, constraints=CLEAN)
+
+
+def test_rows_outside_of_every_group_do_not_count_in_the_scatter():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9, 3))
+    C, n = me.chunklet_scatter(X, np.array([[0, 1], [1, 2], [5, 6]]))
+    inside = np.r_[X[:3] - X[:3].mean(0), X[5:7] - X[5:7].mean(0)]
+    assert n == 5
+    np.testing.assert_allclose(C, inside.T @ inside / 5)

@@ -1,6 +1,7 @@
 """nCOBRAS: every sum against brute force, the rules, the verifier, the learner."""
 
 import math
+from dataclasses import fields
 from itertools import combinations, product
 
 import numpy as np
@@ -884,6 +885,18 @@ def test_undo_goes_back_to_a_snapshot():
         q, z, c = seen[k]
         assert est.ask() == q and est.confidence_ == c
         np.testing.assert_array_equal(est.labels_, z)
+
+
+def test_a_copy_of_the_state_shares_nothing_that_grows():
+    X, y, est, person = lying_learner(2)
+    est.fit(X, oracle=person, budget=25)
+    state = est.state_
+    twin = state.copy()
+    grows = [f.name for f in fields(state)]
+    grows = [n for n in grows if isinstance(getattr(state, n), (list, dict, set))]
+    assert {"log", "odds", "seen", "redundant", "verified", "known"} <= set(grows)
+    shared = [n for n in grows if getattr(twin, n) is getattr(state, n)]
+    assert shared == [] and twin.log == state.log and len(twin.log) >= 25
 
 
 def test_suspicion_counts_answers_nobody_asked_for():

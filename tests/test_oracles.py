@@ -57,7 +57,8 @@ class ChooserState(LearnerState):
 
 
 class Chooser(ActiveLearner):
-    "Cheap learner whose questions depend on the answers and on rng: pairs and triples, k groups by first representative."
+    """Cheap learner whose questions depend on the answers and on rng: pairs and
+    triples, k groups by first representative."""
 
     def __init__(self, triples=True, fail_at=None, save=True, random_state=None):
         self.triples, self.fail_at, self.save = triples, fail_at, save
@@ -303,7 +304,8 @@ def test_expert_panel_counts(common):
 
 
 def test_expert_pairs_are_uniform():
-    "Must-link pairs: each of the 10+1 pairs inside groups of 5 and 2 equally often, also on the rejection path."
+    """Must-link pairs: each of the 10+1 pairs inside groups of 5 and 2 equally often,
+    also on the rejection path."""
     small = np.repeat([0, 1], [5, 2])
     n = 1500
     hits = np.zeros((7, 7))
@@ -361,7 +363,8 @@ def answers(journal, n, start=0):
 
 
 def test_journal_cut_at_every_byte(tmp_path):
-    "Whatever part of the last line reached the disk, the lines before it are kept and the log goes on."
+    """Whatever part of the last line reached the disk, the lines before it are kept and
+    the log goes on."""
     path = tmp_path / "log.jsonl"
     with Journal(path, "Ann Ünïcode") as j:
         answers(j, 3)
@@ -499,7 +502,10 @@ def test_acknowledged_means_synced(tmp_path, monkeypatch):
 
 def test_second_process_is_refused(tmp_path):
     path = tmp_path / "log.jsonl"
-    code = "import sys\nfrom csc_nb.oracles import Journal\ntry: Journal(sys.argv[1])\nexcept RuntimeError as e: print(e)\nelse: print('opened')"
+    code = (
+        "import sys\nfrom csc_nb.oracles import Journal\ntry: Journal(sys.argv[1])\n"
+        "except RuntimeError as e: print(e)\nelse: print('opened')"
+    )
     other = lambda: subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=120
     ).stdout.strip()
@@ -636,7 +642,8 @@ moves = st.lists(
 )
 @given(moves, st.integers(0, 5))
 def test_any_walk_equals_a_fresh_replay(tmp_path, walk, seed):
-    "State after any tells, undos and relabels = a fresh learner told the surviving answers = a resume from the journal."
+    """State after any tells, undos and relabels = a fresh learner told the surviving
+    answers = a resume from the journal."""
     path = tmp_path / "walk.jsonl"
     path.unlink(missing_ok=True)
     word = lambda q, v: v if q.kind == "pair" else {1: "ab", -1: "none", 0: "unsure"}[v]
@@ -936,7 +943,8 @@ Chooser(random_state=3).fit(X, oracle=slow, budget=80, journal=sys.argv[1])
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="no SIGKILL here")
 def test_sigkill_loses_no_acknowledged_answer(tmp_path):
-    "Kill the process twice, at whatever it is doing; resume; end where an uninterrupted run ends."
+    """Kill the process twice, at whatever it is doing; resume; end where an
+    uninterrupted run ends."""
     path, kept = tmp_path / "log.jsonl", 0
     for goal in (9, 40):
         p = subprocess.Popen(

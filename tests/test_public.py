@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 
 import csc_nb
 
+ROOT = Path(__file__).resolve().parent.parent
 PUBLIC = sorted(csc_nb.__all__)
 CLASSES = [n for n in PUBLIC if inspect.isclass(getattr(csc_nb, n))]
 ESTIMATORS = [n for n in CLASSES if issubclass(getattr(csc_nb, n), BaseEstimator)]
@@ -122,6 +123,25 @@ def test_a_name_that_moved_says_where_it_is():
         csc_nb.make_links
 
 
+def test_a_module_that_reuses_a_name_takes_none_away(tmp_path):
+    "Names are listed by hand: another NCOBRAS in a new module changes nothing."
+    package = tmp_path / "csc_nb"
+    package.mkdir()
+    for item in (ROOT / "csc_nb").iterdir():
+        if item.name != "__pycache__":
+            (package / item.name).symlink_to(item)
+    (package / "aaa.py").write_text("__all__ = ['NCOBRAS']\nclass NCOBRAS: pass\n")
+    code = (
+        "import csc_nb; print(csc_nb.__file__, len(dir(csc_nb)), csc_nb.NCOBRAS.__module__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    )
+    where, names, home = done.stdout.split()
+    assert Path(where).parent == package and home == "csc_nb.ncobras"
+    assert int(names) == len(dir(csc_nb))
+
+
 def test_python_m_csc_nb():
     root = Path(csc_nb.__file__).parent.parent
     done = subprocess.run(
@@ -131,3 +151,74 @@ def test_python_m_csc_nb():
         cwd=root,
     )
     assert done.stdout.strip() == f"csc-nb {csc_nb.__version__}"
+
+
+# The inside: classes that a reader can follow
+
+
+def own_bases():
+    "Class of ours → its bases that are ours, from the source."
+    found = {}
+    for path in (ROOT / "csc_nb").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                names = [b.id for b in node.bases if isinstance(b, ast.Name)]
+                found[node.name] = [n for n in names if n != node.name]
+    return {c: [b for b in bases if b in found] for c, bases in found.items()}
+
+
+def test_no_chain_of_our_classes_is_longer_than_four():
+    bases = own_bases()
+    depth = lambda c: 1 + max(map(depth, bases[c]), default=0)
+    deep = {c: depth(c) for c in bases if depth(c) > 4}
+    assert len(bases) > 100 and not deep, deep
+
+
+def test_no_private_class_has_a_single_child():
+    "A parent of one is a class cut in two."
+    bases = own_bases()
+    children = {c: [d for d in bases if c in bases[d]] for c in bases}
+    only = {c: k for c, k in children.items() if c.startswith("_") and len(k) == 1}
+    assert not only, only
+
+
+def test_methods_are_not_hung_on_classes_from_outside():
+    "No `Class.x = f`, no setattr in a loop, no globals().update in the package."
+    for path in (ROOT / "csc_nb").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        classes = {n.name for n in tree.body if isinstance(n, ast.ClassDef)}
+        for node in tree.body:
+            text = ast.unparse(node)
+            assert not text.startswith("globals()"), f"{path.name}: {text[:80]}"
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+                owner = node.targets[0].value
+                hung = isinstance(owner, ast.Name) and owner.id in classes
+                assert not hung, f"{path.name}: {text[:80]}"
+            if isinstance(node, ast.For):
+                assert "setattr(" not in text, f"{path.name}: {text[:80]}"
+
+
+def protocol():
+    "(module, name) → the `_init` and `_step` of one kind of iterative inference."
+    for path in sorted((ROOT / "csc_nb").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        made = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
+        for name, step in made.items():
+            init = made.get(name.removesuffix("_step") + "_init")
+            if name.endswith("_step") and init and not name.startswith("_"):
+                yield path.stem, name, init, step
+
+
+def test_iterative_inference_has_one_protocol():
+    "State in, state out: `x_init(problem, …) -> S`, `x_step(state, problem, …) -> S`."
+    found = list(protocol())
+    assert len(found) >= 10
+    for module, name, init, step in found:
+        first, *rest = [a.arg for a in step.args.args]
+        kind = ast.unparse(init.returns or ast.Constant("?"))
+        assert first in ("state", "s"), f"{module}.{name} begins with {first}"
+        assert kind == ast.unparse(step.returns or ast.Constant("!")), f"{module}.{name}"
+        assert kind[0].isupper(), f"{module}.{name} gives {kind}, no state"
+        asked = [a.arg for a in init.args.args]
+        shared = [a for a in rest if a in asked]
+        assert shared == [a for a in asked if a in rest], f"{module}.{name}: order"

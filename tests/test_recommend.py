@@ -1,4 +1,5 @@
-"""Advice follows the evidence, and everything that the package shows first follows the advice."""
+"""Advice follows the evidence, and everything that the package shows first follows the
+advice."""
 
 import csv
 import subprocess
@@ -103,6 +104,30 @@ def test_readme_demo_and_command_line_follow_the_advice():
     assert f"{sum(e.fits for e in evidence()):,} fits" in first
     assert "![" in readme[:400] and (ROOT / "nbs" / "images" / "first.png").exists()
     assert len(readme.split("<details>")[0].splitlines()) < 120  # the long table is folded
+
+
+def test_the_map_and_the_landing_page_follow_the_advice():
+    "The first row for each kind of help names what `recommend` says."
+    import nbformat
+
+    if not (ROOT / "nbs").exists():
+        pytest.skip("needs the repository")
+
+    def row(page, begins):
+        cells = nbformat.read(ROOT / "nbs" / page, 4).cells
+        lines = [
+            l for c in cells if c.cell_type == "markdown" for l in c.source.split("\n")
+        ]
+        return next(l for l in lines if l.startswith("| ") and begins in l.split("|")[1])
+
+    kinds = dict(pairs="**pairs**", triplets="**tri", scores="**score", bags="**bags**")
+    for kind, begins in kinds.items():
+        best = recommend(kind=kind).estimator
+        assert f"`{best}`" in row("00_notation.ipynb", begins), kind
+        told = row("index.ipynb", begins)
+        assert f"`{best}`" in told or "csc-nb cluster" in told, kind
+    assert f"`{recommend(n_annotators=4).estimator}`" in row("00_notation.ipynb", "several")
+    assert f"`{recommend(can_ask=True).estimator}`" in row("index.ipynb", "time")
 
 
 def test_slides_are_made_offline(tmp_path):

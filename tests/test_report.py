@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from messy_tables import messy_tables
+from messy_tables import messy_tables, more_messy_tables
 
 from csc_nb import ari
 from csc_nb.cli import main
@@ -28,7 +28,7 @@ from csc_nb.report import (
 )
 from csc_nb.tables import read_table
 
-TABLES = messy_tables()
+TABLES = messy_tables() | {k: v[:3] for k, v in more_messy_tables().items()}
 VOID = {"meta", "br", "circle", "path", "rect", "img"}
 
 
@@ -215,9 +215,25 @@ def test_the_rule_is_what_scikit_learn_gives():
     assert learn_rule(X, np.zeros(300, int))[0] == dict(kind="constant", cluster=0)
 
 
+def ask_a_few(name, y, n=6):
+    "What `csc-nb ask` does behind its page: the same ids and features as `cluster`."
+    from csc_nb.cli import ask_settings, parser
+    from csc_nb.labelling_view import make_session
+
+    t = read_table(name)
+    args = parser().parse_args(["ask", name, "--learner", "cobras"])
+    s = make_session(**ask_settings(args))
+    assert [str(i) for i in s.items.ids] == t.row_names
+    assert s.items.X.shape == t.X.shape
+    for _ in range(n):
+        a, b = s.turn.query.items
+        s.answer(s.turn.id, "same" if y[a] == y[b] else "different")
+    s.close()
+
+
 @pytest.mark.parametrize("name", list(TABLES))
-def test_ten_messy_tables_from_end_to_end(name, tmp_path, monkeypatch, capsys):
-    "read, cluster, report, predict, at the command line."
+def test_twenty_messy_tables_from_end_to_end(name, tmp_path, monkeypatch, capsys):
+    "read, ask, cluster, report, predict, at the command line."
     monkeypatch.chdir(tmp_path)
     data, kinds, y = TABLES[name]
     Path(name).write_bytes(data)
@@ -227,7 +243,9 @@ def test_ten_messy_tables_from_end_to_end(name, tmp_path, monkeypatch, capsys):
     word = lambda a, b: "same" if y[a] == y[b] else "different"
     with open("said.csv", "w", newline="", encoding="utf-8") as f:
         csv.writer(f).writerows([names[a], names[b], word(a, b)] for a, b in pairs)
-    args = ["cluster", name, "--pairs", "said.csv", "--n-clusters", "3", "--quiet"]
+    ask_a_few(name, y)
+    files = ["said.csv", Path(name).stem + ".jsonl"]
+    args = ["cluster", name, "--pairs", *files, "--n-clusters", "3", "--quiet"]
     assert main(args) == 0, capsys.readouterr().err
     labels = [r["cluster"] for r in csv.DictReader(open("labels.csv", encoding="utf-8"))]
     assert ari(y, labels) > 0.9

@@ -1,6 +1,7 @@
 """Nothing wrong in silence, nothing lost: containers, readers, writer, log and runner.
 
-The first part uses only names that version 0.1 had, so that it can be run on the code of that
+The first part uses only names that version 0.1 had, so that it can be run on the code of
+that
 time: each of these tests fails there.
 """
 
@@ -8,6 +9,7 @@ import errno
 import json
 import os
 import stat
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -41,7 +43,7 @@ X = np.r_[rng.normal(0, 1, (15, 2)), rng.normal(6, 1, (15, 2))]
 y = np.repeat([0, 1], 15)
 
 
-# faults of version 0.1 --------------------------------------------------------------------------
+# faults of version 0.1 --------------------------------------------------------------
 
 
 def test_whole_numbers_of_a_frame_that_counts_from_one_are_not_taken_as_rows():
@@ -233,7 +235,7 @@ def test_ragged_triples_are_refused():
             as_triplets((ragged, ["ab"] * len(ragged)))
 
 
-# readers ----------------------------------------------------------------------------------------
+# readers ----------------------------------------------------------------------------
 
 MESS = st.one_of(
     st.binary(max_size=200),
@@ -293,7 +295,10 @@ def test_every_reader_reads_or_says_why_not(tmp_path_factory, raw):
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     names=st.lists(
-        st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1),
+        st.text(
+            st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"),
+            min_size=1,
+        ),
         min_size=2, max_size=6, unique=True,
     ),
     data=st.data(),
@@ -309,7 +314,7 @@ def test_files_give_back_what_was_written(tmp_path_factory, names, data):
     assert Constraints.from_log(c.to_log(folder / "c.jsonl")) == c
 
 
-# the writer -------------------------------------------------------------------------------------
+# the writer -------------------------------------------------------------------------
 
 
 def test_the_writer_follows_links_keeps_rights_and_refuses_what_is_no_file(tmp_path):
@@ -375,26 +380,44 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch,
     assert path.read_text() == "old" and os.listdir(tmp_path) == ["c.csv"]
 
 
-def as_ordinary_user(code):
-    "Run code in a child that is not root; what it printed."
-    import subprocess
-    import sys
+def as_ordinary_user(*calls):
+    "What each call ends in, in a child that is not root."
+    from csc_nb import files, oracles  # noqa: F401  the child may not read the package
 
-    def drop():
-        os.setgid(65534)
-        os.setuid(65534)
+    def ended(call):
+        try:
+            return f"fine {call()!r}"
+        except OSError as e:
+            return f"{type(e).__name__} {e}"
 
-    env = {**os.environ, "PYTHONPATH": os.environ.get("PYTHONPATH", os.getcwd())}
-    how = dict(preexec_fn=drop) if os.getuid() == 0 else {}
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, env=env, **how
-        )
-    except (OSError, subprocess.SubprocessError):
-        pytest.skip("no ordinary user here")
-    if "ModuleNotFoundError" in done.stderr or "Permission denied" in done.stderr[:200]:
-        pytest.skip("an ordinary user cannot read the package here")
-    return done.stdout
+    if os.getuid() != 0:
+        return [ended(call) for call in calls]
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            text = json.dumps([ended(call) for call in calls])
+        except BaseException as e:
+            text = json.dumps([repr(e)])
+        os.write(write, text.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(write)
+    with os.fdopen(read) as f:
+        return json.loads(f.read())
+
+
+def lock(folder):
+    "A folder that its owner may read, and a way to it for everybody."
+    own = Path(tempfile.gettempdir()).resolve()
+    for p in [folder, *folder.parents]:
+        if p.resolve() == own:
+            break
+        if p.stat().st_uid == os.getuid():
+            p.chmod(0o555 if p == folder else 0o755)
 
 
 def test_a_folder_that_may_not_be_written_and_a_file_that_may_not_be_read(tmp_path):
@@ -402,26 +425,19 @@ def test_a_folder_that_may_not_be_written_and_a_file_that_may_not_be_read(tmp_pa
     folder.mkdir()
     (folder / "c.csv").write_text("a,b,value\nx,y,same\n")
     (folder / "c.csv").chmod(0o000)
-    for p in [folder, *folder.parents][:4]:
-        if p.stat().st_uid == os.getuid():
-            p.chmod(0o555 if p == folder else 0o755)
-    out = as_ordinary_user(
-        "from csc_nb.files import read_text, write_text\n"
-        f"for f in (lambda: read_text({str(folder / 'c.csv')!r}),"
-        f" lambda: write_text({str(folder / 'new.csv')!r}, 'x')):\n"
-        "    try:\n        f(); print('no error')\n"
-        "    except OSError as e:\n        print(type(e).__name__, e)\n"
+    from csc_nb.files import read_text, write_text
+
+    lock(folder)
+    first, second = as_ordinary_user(
+        lambda: read_text(folder / "c.csv"), lambda: write_text(folder / "new.csv", "x")
     )
     folder.chmod(0o755)
-    if not out:
-        pytest.skip("no ordinary user here")
-    first, second = out.splitlines()
     assert "PermissionError" in first and "may not be read" in first
     assert "PermissionError" in second and "was not written" in second
     assert os.listdir(folder) == ["c.csv"]
 
 
-# the log ----------------------------------------------------------------------------------------
+# the log ----------------------------------------------------------------------------
 
 
 def said(j, n):
@@ -487,11 +503,12 @@ def test_reading_a_log_that_is_not_there_is_no_empty_log(tmp_path):
         ReplayOracle(tmp_path / "nobody.jsonl")
 
 
-# ask, tell, undo, relabel, kill, resume ---------------------------------------------------------
+# ask, tell, undo, relabel, kill, resume ---------------------------------------------
 
 
 class Session(RuleBasedStateMachine):
-    "A runner beside a model of it: a list of (pair, answer) that only Python's lists touch."
+    """A runner beside a model of it: a list of (pair, answer) that only Python's lists
+    touch."""
 
     folder = None
 
@@ -595,3 +612,85 @@ def test_no_walk_of_a_session_loses_an_answer(tmp_path):
 @pytest.mark.slow
 def test_ten_thousand_walks_lose_no_answer(tmp_path):
     walk(tmp_path, 10_000)
+
+
+# sentences of the issue that had no test of their own -------------------------------
+
+
+def test_a_frame_with_edited_values_is_asked_about():
+    frame = Constraints(["x", "y"], ["y", "z"], [1, -1], ids=True).to_frame()
+    frame["value"] = [1, 0]
+    with pytest.raises(ValueError, match="value_kind"):
+        Constraints.from_frame(frame)
+
+
+def test_a_column_that_stands_twice_is_refused(tmp_path):
+    (tmp_path / "d.csv").write_text("a,a,b,value\nx,q,y,same\n")
+    with pytest.raises(ValueError, match="'a' stands twice"):
+        Constraints.from_csv(tmp_path / "d.csv")
+    with pytest.raises(ValueError, match="'a' stands twice"):
+        Constraints.from_frame(pd.DataFrame([list("xqy")], columns=["a", "a", "b"]))
+
+
+def test_a_field_of_any_length_is_read(tmp_path):
+    (tmp_path / "b.csv").write_text("a,b,value\n" + "x" * 200_000 + ",y,same\n")
+    assert Constraints.from_csv(tmp_path / "b.csv").n_constraints == 1
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252"])
+def test_a_configuration_in_a_wrong_encoding_names_the_file(tmp_path, capsys, encoding):
+    from csc_nb.cli import main
+
+    (tmp_path / "s.toml").write_bytes("about = 'Müller'\n".encode(encoding))
+    assert main(["sweep", str(tmp_path / "s.toml")]) == 2
+    said = capsys.readouterr().err
+    assert "s.toml" in said and "encoding" in said and "codec" not in said
+
+
+def test_no_logs_are_no_annotators():
+    from csc_nb.labelling import Items, merge_annotators
+
+    with pytest.raises(ValueError, match="0 logs"):
+        merge_annotators([], Items(pd.DataFrame(X)), 2)
+
+
+def test_people_with_logs_of_one_name_are_two_people(tmp_path):
+    from csc_nb.labelling import AskPairs, Items, merge_annotators
+
+    logs, table = [], pd.DataFrame(X, columns=["u", "v"])
+    for who, word in (("ann", "same"), ("bob", "different")):
+        (tmp_path / who).mkdir()
+        logs.append(tmp_path / who / "log.jsonl")
+        session = AskPairs(
+            table, log=logs[-1], annotator=who, learner=RandomPairLearner(2, random_state=0)
+        )
+        for _ in range(5):
+            session.answer(session.turn.id, word)
+        session.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        merged = merge_annotators(logs, Items(table), 2, n_init=1, random_state=0)
+    assert [a["annotator"] for a in merged.accuracy] == ["ann", "bob"]
+
+
+def test_a_session_in_a_locked_folder_says_so_and_loses_nothing(tmp_path):
+    "As an ordinary user: a log may not be made, and one that is there may only be read."
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    with Journal(folder / "log.jsonl") as j:
+        said(j, 0)
+    before = (folder / "log.jsonl").read_bytes()
+    (folder / "log.jsonl").chmod(0o444)
+    from csc_nb.oracles import read_journal
+
+    lock(folder)
+    count, first, second = as_ordinary_user(
+        lambda: len(read_journal(folder / "log.jsonl")[0]),
+        lambda: Journal(folder / "log.jsonl"),
+        lambda: Journal(folder / "new.jsonl"),
+    )
+    folder.chmod(0o755)
+    assert count == "fine 1" and "log.jsonl" in first and "new.jsonl" in second
+    assert "PermissionError" in first and "PermissionError" in second
+    assert (folder / "log.jsonl").read_bytes() == before
+    assert os.listdir(folder) == ["log.jsonl"]

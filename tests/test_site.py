@@ -1,4 +1,5 @@
-"""The built site in Chromium: sliders move by keyboard, maths is set, nothing is fetched."""
+"""The built site in Chromium: sliders move by keyboard, maths is set, nothing is
+fetched."""
 
 import functools, http.server, os, subprocess, sys, threading
 from pathlib import Path
@@ -8,7 +9,11 @@ from conftest import serve_voila
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "_docs"
-CHAPTERS = sorted(p.stem for p in (ROOT / "nbs").glob("1[0-8]*.ipynb"))
+CHAPTERS = sorted(  # those that have pre-rendered frames; explorables: test_live.py
+    p.stem
+    for p in (ROOT / "nbs").glob("1[0-8]*.ipynb")
+    if "Frames(" in p.read_text(encoding="utf-8")
+)
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not (ROOT / "nbs").exists(), reason="needs the repository"),
@@ -93,3 +98,46 @@ def test_the_same_notebook_answers_under_voila(page, name):
         if os.environ.get("CSC_NB_SHOTS"):
             img.evaluate("x => x.decode()")
             page.screenshot(path=os.environ["CSC_NB_SHOTS"].replace(".png", f"_{name}.png"))
+
+
+BAD = """<!doctype html><meta name="viewport" content="width=device-width">
+<style>body{margin:0;background:#fff}
+@media(prefers-color-scheme:dark){body{background:#111}}
+.ink{color:#222}@media(prefers-color-scheme:dark){.good{color:#eee}}</style>
+<article class="bd-article good"><p class="good">plain words</p>%s</article>"""
+FAULTS = {
+    "a table as text": "<p class='good'>| a | b |\n|---|---|\n| 1 | 2 |</p>",
+    "cut off": "<div style='overflow:hidden;width:300px'>"
+    "<p class=good style='width:2000px'>x y</p></div>",
+    "scrolls sideways": "<p class='good' style='width:2000px'>a long line</p>",
+    "hidden by its box": "<table><td style='max-width:80px;overflow:hidden;"
+    "white-space:nowrap;display:block' class='good'>much more than fits in it</td></table>",
+    "no picture": "<img src='nothing.png' alt='gone' width=40 height=40>",
+    "dark: pale": "<p class='ink'>ink on a dark ground</p>",
+}
+
+
+def test_the_look_at_pages_notices_each_fault(tmp_path):
+    "A page with one fault is reported for it; a scrolling table and a plain page are not."
+    sys.path.insert(0, str(ROOT / "tools"))
+    from pictures import look
+
+    fine = "<td><p style='width:2000px'>wide</p></table></div>"
+    fine = "<div style='overflow-x:auto'><table class=good>" + fine
+    pages = {f"p{k}.html": html for k, html in enumerate(FAULTS.values())}
+    for name, inside in {**pages, "fine.html": fine}.items():
+        (tmp_path / name).write_text(BAD % inside)
+    bad = look(sorted(tmp_path.glob("*.html")), tmp_path)
+    for (name, _), says in zip(pages.items(), FAULTS):
+        assert any(b.startswith(name) and says in b for b in bad), (says, bad)
+    assert not [b for b in bad if b.startswith("fine")]
+
+
+def test_tables_are_tables_and_nothing_is_cut(site):
+    "Every page of the site at 1 280 and 390 px, light and dark."
+    sys.path.insert(0, str(ROOT / "tools"))
+    from pictures import look, pages_of
+
+    bad = look(pages_of(DOCS), DOCS)
+    source = "08_plotting.html"  # shows what a table is as Markdown, on purpose
+    assert [b for b in bad if not (b.startswith(source) and "a table as text" in b)] == []

@@ -1,4 +1,5 @@
-"""Spectral baselines: formulas by brute force, invariants of the cuts, and what the estimators promise."""
+"""Spectral baselines: formulas by brute force, invariants of the cuts, and what the
+estimators promise."""
 
 import numpy as np
 import pytest
@@ -15,10 +16,14 @@ from csc_nb.baselines.spectral import (
     SpectralRegularization,
     _tv_prox,
     additive_operator,
+    balance_gradient,
     best_level_set,
     broken_weight,
-    csp_vectors,
+    cannot_gradient,
+    cosc_init,
     cosc_run,
+    cosc_step,
+    csp_vectors,
     cut_problem,
     cut_value,
     join_parts,
@@ -347,7 +352,7 @@ def test_names_are_public():
     } <= set(methods())
 
 
-# what must not matter, what is refused ------------------------------------------------------
+# what must not matter, what is refused ----------------------------------------------
 
 
 def same_partition(a, b):
@@ -454,3 +459,55 @@ def test_objectives_are_costs_that_never_rise(cls):
 def test_spectral_objective_bounds_the_cut():
     m = PlainSpectral(3, random_state=0).fit(X)
     assert m.objective_history_[0] <= ncut(local_affinity(X, 20), m.labels_) + 1e-9
+
+
+# one step left out is noticed
+
+
+def test_fines_of_spectral_regularization_pull_must_linked_rows_together():
+    "The embedding is that of the dense operator with its fines, and not without them."
+    rng = np.random.default_rng(1)
+    P, _ = make_blobs(40, centers=2, cluster_std=2.0, random_state=1)
+    W = join_parts(local_affinity(P, 8), P)
+    d = degrees(W)
+    must, cannot = links(rng, 40, 12, 0)
+    V = SpectralRegularization(2, beta=5.0)._embed(W, must, cannot, 2, 0)
+    s = np.diag(d**-0.5)
+    full = sp.csr_matrix(W).toarray() - 5.0 * laplacian(must).toarray()
+    top = np.linalg.eigh(s @ full @ s)[1][:, -2:]
+    plain = np.linalg.eigh(s @ sp.csr_matrix(W).toarray() @ s)[1][:, -2:]
+    unit = np.linalg.qr(V)[0]
+    inside = lambda B: np.linalg.norm(unit - B @ (B.T @ unit))
+    assert inside(top) < 1e-4 < 0.05 < inside(plain)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_csp_takes_only_vectors_that_keep_enough(seed):
+    "With a demand between their agreements, some vectors of the problem are refused."
+    rng = np.random.default_rng(seed)
+    P, y = make_blobs(40, centers=3, random_state=seed)
+    W = join_parts(local_affinity(P, 12), P)
+    must, cannot = links(rng, 40, 20, 20)
+    vol = degrees(W).sum()
+    for beta in (0.0, 0.02, 0.05, 0.1):
+        _, _, agree = csp_vectors(W, must - cannot, 3, beta=beta, n_vectors=30)
+        assert (agree > beta * vol).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_step_of_cosc_follows_the_fines_of_broken_cannot_links(seed):
+    "The inner problem of one step, put together again from its two gradients."
+    rng = np.random.default_rng(seed)
+    W, d = graph(rng)
+    _, cannot = links(rng, 10, 0, 4)
+    P = cut_problem(W, d, None, cannot, 2.0 * d.mean())
+    start = cosc_init(P, rng.normal(size=10))
+    new = cosc_step(start, P)
+    pull = cannot_gradient(start.f, P.Q)
+    g = pull + start.F * balance_gradient(start.f, P.deg)
+    f, _ = _tv_prox(g, *P.edges, np.zeros(len(P.edges[0])), 200, 1e-6)
+    C, value = best_level_set(f, P)
+    assert np.abs(pull).max() > 0
+    assert new.F == pytest.approx(min(value, start.F))
+    if not new.done:
+        np.testing.assert_allclose(new.f, f)

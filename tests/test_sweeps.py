@@ -1,6 +1,7 @@
-"""The sweep engine: kill it, cut its files, change its backend: the sorted rows stay the same bytes."""
+"""The sweep engine: kill it, cut its files, change its backend: the sorted rows stay the
+same bytes."""
 
-import os, signal, subprocess, sys, time
+import os, re, signal, subprocess, sys, time
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +22,14 @@ from csc_nb.sweeps import (
     cost_path,
     cross,
     experiment,
+    fingerprint,
     for_study,
     grid,
     holm,
     n_answers,
     prepare,
     read_config,
+    read_rows,
     read_table,
     resolve,
     sweep,
@@ -132,7 +135,8 @@ def count(path):
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs SIGKILL")
 def test_sigkill_and_restart_with_processes(reference, tmp_path):
-    "Killed twice while two worker processes run, once at the first row and once half-way; the last start finishes."
+    """Killed twice while two worker processes run, once at the first row and once
+    half-way; the last start finishes."""
     out, kills = tmp_path / "r.csv", 0
     for rows in (2, 20):
         p = victim(out)
@@ -217,7 +221,8 @@ def test_seeds_come_from_names_not_from_places():
 
 
 def test_answers_are_shared_by_the_methods(tmp_path):
-    "Two copies of an estimator that reports its answers see the same ones, and other ones for another seed."
+    """Two copies of an estimator that reports its answers see the same ones, and other
+    ones for another seed."""
     s = sweep(
         dict(a=Spy(), b=Spy()),
         {"two": toys()["two"]},
@@ -501,7 +506,9 @@ def test_every_committed_configuration_was_run():
 def test_the_command_line(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("c.toml").write_text(
-        'about = "x"\nmethods = ["k-means", "mild"]\ndatasets = ["iris"]\nnoise = [0.0, 0.2]\nseeds = 2\nn_constraints = 20\nout = "r.csv"\n[params.mild]\nmethod = "pck-means"\nn_init = 1\n'
+        'about = "x"\nmethods = ["k-means", "mild"]\ndatasets = ["iris"]\nnoise = [0.0, '
+        '0.2]\nseeds = 2\nn_constraints = 20\nout = "r.csv"\n[params.mild]\nmethod = '
+        '"pck-means"\nn_init = 1\n'
     )
     assert (
         main(["sweep", "c.toml", "--quiet", "--seeds", "0"]) == 0
@@ -648,3 +655,67 @@ def test_a_study_uses_the_defaults_of_every_method():
         if "n_clusters" in plain and name not in STUDY:
             assert made["n_clusters"] == 3, name
     assert for_study(methods()["disc"], 2).get_params() == methods()["disc"](2).get_params()
+
+
+# The paper's own form of a method
+
+
+def test_a_published_name_makes_the_printed_algorithm():
+    "Told the number of clusters and a seed, and not what a study tells the defaults."
+    from csc_nb.estimators import methods
+
+    known = methods()
+    for name in ("rdp-means", "tvclust", "experts", "dc", "cobras", "ncobras"):
+        spec = resolve([f"{name}:published"])[f"{name}:published"]
+        made, cls = spec.make(3, 7), known[name]
+        printed = cls.as_published().get_params()
+        assert type(made) is cls and ".as_published(" in spec.text()
+        differ = {k for k, v in made.get_params().items() if repr(v) != repr(printed[k])}
+        assert differ <= {"n_clusters", "random_state"}, (name, differ)
+        plain = resolve([name])[name]
+        assert fingerprint(spec) != fingerprint(plain)
+        assert repr(plain.make(3, 7).get_params()) != repr(made.get_params())
+
+
+def test_names_that_stand_for_no_paper_are_refused():
+    for name in ("cosc:published", "k-means:published"):
+        with pytest.raises(ValueError, match="stands for no paper"):
+            resolve([name])
+    with pytest.raises(ValueError, match="No method 'tvclost'"):
+        resolve(["tvclost:published"])
+
+
+def test_both_forms_are_rows_of_one_study(tmp_path):
+    from csc_nb.comparison import compare
+
+    X, y = np.random.default_rng(0).normal(size=(24, 2)), np.arange(24) % 2
+    names = ["rdp-means", "rdp-means:published"]
+    found = compare(names, X, y, noise=(0.0,), repeats=1)
+    assert {r["method"] for r in found.rows} == {"k-means", *names}
+    rows = sweep(names, {"toy": (X, y)}, noise=0.1, seeds=1, out=tmp_path / "r.csv").rows
+    assert [r["method"] for r in rows] == names and rows[0]["spec"] != rows[1]["spec"]
+
+
+@pytest.mark.skipif(not (ROOT / "nbs").exists(), reason="needs the repository")
+def test_the_committed_published_rows_were_made_by_the_configuration():
+    conf = read_config(ROOT / "nbs" / "experiments" / "configs" / "published.toml")
+    specs = resolve(conf["methods"], conf["params"])
+    how = dict(scale="standard", max_rows=conf["max_rows"], random_state=0)
+    want = {m: fingerprint(s, **how, max_constraints=None) for m, s in specs.items()}
+    rows = read_rows(conf["out"]).values()
+    assert {r["method"] for r in rows} <= set(specs)  # it grows; what is there is right
+    assert all(r["spec"] == want[r["method"]] for r in rows)
+    first = [r["dataset"] for r in rows if r["noise"] == "0.1" and r["method"] == "cobras"]
+    assert sorted(first) == sorted(conf["datasets"])
+
+
+@pytest.mark.skipif(not (ROOT / "nbs").exists(), reason="needs the repository")
+def test_no_experiment_has_a_resume_logic_of_its_own():
+    "Pages of experiments and benchmarks append by the laboratory, or not at all."
+    own = re.compile(r"""open\([^)\n]*["']a["']|csv\.DictWriter|def resume_""")
+    pages = sorted((ROOT / "nbs" / "experiments").glob("*.ipynb"))
+    texts = {p.name: p.read_text() for p in (ROOT / "benchmarks").glob("*.py")}
+    texts |= {p.name: p.read_text().replace('\\"', '"') for p in pages}
+    once = {"13_bags.ipynb", "bench_baselines.py"}  # they write whole tables, "w"
+    found = [n for n, t in texts.items() if own.search(t) and n not in once]
+    assert not found, found

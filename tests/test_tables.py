@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
-from messy_tables import messy_tables, rows
+from messy_tables import messy_tables, more_messy_tables, rows
 
 from csc_nb.tables import (
     apply_recipe,
@@ -25,7 +25,8 @@ from csc_nb.tables import (
     unseen_words,
 )
 
-TABLES = messy_tables()
+MORE = more_messy_tables()
+TABLES = messy_tables() | {name: made[:3] for name, made in MORE.items()}
 
 
 @pytest.fixture(params=list(TABLES))
@@ -36,7 +37,7 @@ def messy(request, tmp_path):
     return path, kinds, y
 
 
-def test_ten_messy_tables_have_the_right_kinds(messy):
+def test_messy_tables_have_the_right_kinds(messy):
     path, kinds, y = messy
     t = read_table(path)
     assert {c.name: c.kind for c in t.columns} == kinds
@@ -71,6 +72,19 @@ def test_the_numbers_are_the_true_ones(tmp_path):
     for (file, name), want in expect.items():
         (tmp_path / file).write_bytes(TABLES[file][0])
         np.testing.assert_allclose(read_table(tmp_path / file)[name].values, want)
+
+
+@pytest.mark.parametrize("name", list(MORE))
+def test_the_values_of_ten_more_tables_are_the_true_ones(name, tmp_path):
+    data, _, _, values = MORE[name]
+    (tmp_path / name).write_bytes(data)
+    t = read_table(tmp_path / name)
+    for column, want in values.items():
+        found = t[column].values
+        if isinstance(want[0], str):
+            assert found == want, column
+        else:
+            np.testing.assert_allclose(found, want, atol=1e-9, err_msg=column)
 
 
 @settings(max_examples=300, deadline=None)
@@ -346,3 +360,54 @@ def test_tables_that_were_not_thought_of(tmp_path):
         p.write_text(text)
         with pytest.raises(ValueError, match="JSON, HTML or XML"):
             read_table(p)
+
+
+def table_of(tmp_path, text, **how):
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    return read_table(tmp_path / "t.csv", **how)
+
+
+def test_a_first_row_of_words_is_data_unless_every_number_below_speaks_against_it(tmp_path):
+    "A header line in the data needs more evidence than one odd cell."
+    rows = "".join(f"p{i},{i * 7 % 11},{i % 2}\n" for i in range(9))
+    t = table_of(tmp_path, "id,x,y\np99,clotted,1\n" + rows)
+    assert t.n == 10 and t["x"].values[0] is None and "'clotted' in line 2" in t.alarms[0]
+    t = table_of(tmp_path, "id,x,y\n,mg,cm\n" + rows)
+    assert t.n == 9 and "units" in t.notes[0] and t.lines[0] == 3
+    t = table_of(tmp_path, ",size,\nid,x,y\n" + rows)
+    assert [c.name for c in t.columns] == ["id", "x", "y"]  # a title, not a band
+    t = table_of(
+        tmp_path, "colour,shape\nred,round\nblue,square\n" * 1 + "red,square\n" * 6
+    )
+    assert t.n == 8
+
+
+def test_a_table_that_r_wrote_and_one_that_was_printed(tmp_path):
+    rows = [f'"r{i}" {i * 3 % 7}.5 {i % 4}' for i in range(8)]
+    t = table_of(tmp_path, '"x" "y"\n' + "\n".join(rows) + "\n", sep=" ")
+    assert t.n == 8 and t["x"].kind == "number" and t["y"].values[5] == 1
+    body = [f"p{i},{i * 3 % 7}" for i in range(8)]
+    t = table_of(tmp_path, "\n".join(["id,x", *body[:4], "id,x", *body[4:]]))
+    assert t.n == 8 and t["x"].kind == "number" and "stands again in line 6" in t.notes[0]
+
+
+def test_capitals_make_no_category_and_alleles_stay_apart(tmp_path):
+    words = ["North", "north", "NORTH", "South", "south", "South"] * 3
+    lines = [f"{w},{'AA Aa aa'.split()[i % 3]},{i % 5}" for i, w in enumerate(words)]
+    t = table_of(tmp_path, "ward,gene,x\n" + "\n".join(lines))
+    assert set(t["ward"].values) == {"NORTH", "South"} and "capitals" in t["ward"].notes[0]
+    assert set(t["gene"].values) == {"AA", "Aa", "aa"}
+    new = apply_recipe(t.recipe, {"ward": ["SOUTH"], "gene": ["aa"], "x": [1]})
+    assert new["ward"].values == ["South"] and not unseen_words(new)
+
+
+def test_one_row_is_refused_for_clustering_and_taken_for_prediction(tmp_path):
+    with pytest.raises(ValueError, match="has 1 row: two are needed"):
+        table_of(tmp_path, "id,x\na,1\n")
+    t = table_of(tmp_path, "id,x\na,1\nb,2\n")
+    assert apply_recipe(t.recipe, {"id": ["c"], "x": [3]}).X.shape == (1, 1)
+
+
+def test_merged_cells_are_named(tmp_path):
+    lines = [f"{'ABC'[i // 5] if i % 5 == 0 else ''},{i * 7 % 11}" for i in range(15)]
+    assert "merged cells?" in table_of(tmp_path, "ward,x\n" + "\n".join(lines)).alarms[0]

@@ -1,4 +1,5 @@
-"""Several people and a model on one table, the organiser's page, and the film of a session."""
+"""Several people and a model on one table, the organiser's page, and the film of a
+session."""
 
 import json
 import re
@@ -202,7 +203,7 @@ def test_the_organisers_page_from_first_screen_to_merged_clusters(tmp_path):
     assert re.fullmatch(r"\d+% \[\d+%, \d+%\]", tables[1]["rows"][0][2])
     assert tables[2]["rows"] == [["Ann", {"link": "http://x/?who=1"}]]
     view.do("hire-0")
-    assert "6 questions" in view.widget.message and "robot" in view.team.logs
+    assert "8 questions" in view.widget.message and "robot" in view.team.logs
     view.do("save-merged")
     assert (tmp_path / "all.csv").read_bytes().startswith(b"\xef\xbb\xbfid,cluster,people")
     merged = pd.read_csv(tmp_path / "all.csv")
@@ -213,6 +214,90 @@ def test_the_organisers_page_from_first_screen_to_merged_clusters(tmp_path):
         page.session.close()
     again = team_page(pages["organiser"])  # reopened: no first screen
     assert isinstance(again, TeamView)
+
+
+def chat_service(y, ids):
+    "A model on loopback that knows the truth and errs at every seventh request."
+    from test_chat import Server, reply
+
+    def script(number, body):
+        text = body["messages"][-1]["content"]
+        a, b = (ids.index(i) for i in re.findall(r"P\d\d", text))
+        right = (y[a] == y[b]) != (number % 7 == 0)
+        return reply("same" if right else "different")
+
+    return Server(script)
+
+
+def test_people_and_a_chat_model_on_the_same_rows(tmp_path):
+    "The model is asked what people were asked, in their words; its answers stay."
+    DF.assign(name=DF.id).to_csv(tmp_path / "t.csv", index=False)
+    server = chat_service(y, DF.id.tolist())
+    try:
+        model = dict(url=server.url, model="tiny/1", price=0.01, max_calls=99)
+        given = dict(table=str(tmp_path / "t.csv"), id="id", shared=12, hire=[model])
+        given |= dict(log=str(tmp_path / "t.jsonl"), question="Same {patient}?")
+        given |= dict(show=["name", "u", "v"], features=["u", "v"])
+        pages = team_pages(given, ["Ann"], first_screen=False)
+        assert "hire" not in pages["Ann"] and pages["Ann"]["private"]
+        s = make_session(**pages["Ann"])
+        truth = NoisyOracle(y)
+        for _ in range(15):
+            s.answer(s.turn.id, truth(s.turn.query))
+        s.close()
+        view = team_page(pages["organiser"])
+        assert [b["label"] for b in view.widget.screen["more"]][-1] == (
+            "Let tiny/1 answer 15 questions (price 0.15)"
+        )
+        sent = view.widget.screen["tables"][-1]["rows"][0][1]
+        assert "on this machine" in sent and "name, u, v of 60 rows" in sent
+        view.do("hire-0")
+        assert "tiny/1 has answered 15 questions" in view.widget.message
+        body = json.loads(server.requests[0][1])["messages"][-1]["content"]
+        assert body.startswith("Same (patient)?\n") and body.count("<record>") == 2
+        again = team_page(pages["organiser"])  # another day
+        assert list(again.team.logs) == ["Ann", "tiny/1"]
+        assert not any("hire" in b["action"] for b in again.widget.screen["more"])
+        (two,) = again.team.agreement()
+        assert two["both"] == 15 and two["agree"] == 13 / 15
+        assert two["low"] < 13 / 15 < two["high"]
+        assert again.team.answers.n_answers == 30
+        assert sorted(set(again.team.answers.groups)) == ["people", "tiny/1"]
+        assert len(server.requests) == 15
+        again.do("save-merged")
+        assert "written" in again.widget.message.lower()
+    finally:
+        server.http.shutdown()
+
+
+def test_a_model_that_fails_half_way_keeps_what_it_said(tmp_path):
+    person(tmp_path, "a", 0.0, n=20)
+
+    class Weak(Robot):
+        def __call__(self, q):
+            if len(self.asked) == 5:
+                raise RuntimeError("the service is gone")
+            return super().__call__(q)
+
+    helper = Weak()
+    view = TeamView(Team(ITEMS, dict(a=tmp_path / "a.jsonl")), hire=[helper])
+    view.do("hire-0")
+    assert "the service is gone" in view.widget.message
+    assert view.team.people()[1]["answers"] == 5
+    helper.asked = []
+    helper.__class__ = Robot
+    view.do("hire-0")
+    assert view.team.people()[1]["answers"] == 20 and len(helper.asked) == 15
+
+
+def test_a_model_on_another_machine_is_said_to_everybody(tmp_path):
+    model = dict(url="https://example.org/v1", model="far", allow_remote=True)
+    given = dict(table="t.csv", log=str(tmp_path / "t.jsonl"), hire=[model])
+    assert team_pages(given, ["Ann"])["Ann"]["private"] is False
+    s = AskPairs(ITEMS, log=None, learner=COBRAS(random_state=0))
+    assert "nothing leaves" in s.view().screen["note"]
+    s.private = False
+    assert "nothing leaves" not in s.view().screen["note"]
 
 
 def test_names_that_are_no_file_names_are_refused(tmp_path):

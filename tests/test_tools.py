@@ -1,5 +1,7 @@
 """The tools that judge everything else: each must notice what it is there for."""
 
+import ast
+import re
 import sys
 from pathlib import Path
 
@@ -34,6 +36,14 @@ def shown(**data):
         (printed("a is wrong"), printed("b is wrong"), False),
         (printed("x"), [], False),
         (printed("10%\r20%"), [], True),  # a progress bar
+        (printed("{'b', 'a'}"), printed("{'a', 'b'}"), True),  # a set has no order
+        (printed("{'b', 'a'}"), printed("{'a', 'c'}"), False),
+        (printed("http://127.0.0.1:1/x"), printed("http://127.0.0.1:2/x"), True),
+        (
+            printed("at 2026-01-02T03:04:05.6+00:00"),
+            printed("at 2027-11-12T13:14:15+00:00"),
+            True,
+        ),
         (shown(plain="<f at 0x7f>"), shown(plain="<f at 0x8a>"), True),
         (shown(plain="1"), shown(plain="1") + shown(plain="2"), False),
         (
@@ -70,9 +80,10 @@ def test_a_page_whose_module_changed_is_stale(tmp_path, page, stale):
         target=cells.child, args=(path, False, theirs)
     )
     process.start()
-    error, found, _ = ours.recv()
+    error, found, took, _ = ours.recv()
     process.join()
     assert error is None and [f[0] for f in found] == stale
+    assert [cell for _, cell in took] == ["b"]
 
 
 def test_sliders_are_run_although_they_are_not_evaluated():
@@ -151,11 +162,123 @@ def test_a_sample_of_mutants_is_random_and_repeatable():
     assert len(mutants.chosen(set(), 0, seed=1)) == len(everything) >= 100
 
 
-def test_every_mutant_still_has_its_place():
-    "A mutant whose text is gone checks nothing."
+def test_every_mutant_still_has_its_place_and_is_python():
+    "One whose text is gone checks nothing; any test notices one that cannot be read."
     lost = []
     for _, m in mutants.mutants():
-        count = (ROOT / m["module"]).read_text(encoding="utf-8").count(m["old"])
-        if count != 1:
-            lost.append((m["name"], count))
+        text = (ROOT / m["module"]).read_text(encoding="utf-8")
+        if text.count(m["old"]) != 1:
+            lost.append((m["name"], text.count(m["old"])))
+            continue
+        broken = mutants.mutated(text, m)
+        compile(broken, m["name"], "exec")
+        assert broken != text and broken.count("\n") >= text.count("\n")
     assert not lost
+
+
+def test_the_table_of_steps_names_mutants_and_their_tests():
+    known = {m["name"]: m["tests"] for _, m in mutants.mutants()}
+    lines = (ROOT / "tests" / "STEPS.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    rows = [row for row in rows if row[0] != "step"]
+    assert len(rows) > 70
+    for _, name, tests in rows:
+        assert tests.replace("`", "").split(", ") == [
+            t.removeprefix("tests/") for t in known[name]
+        ]
+
+
+def test_mutants_have_names_of_their_own_and_tests_that_exist():
+    named = [m for _, m in mutants.mutants()]
+    assert len({m["name"] for m in named}) == len(named)
+    lost = []
+    for test in {t for m in named for t in m["tests"]}:
+        file, _, name = mutants.without_case(test).partition("::")
+        text = (ROOT / file).read_text(encoding="utf-8")
+        if name and not re.search(rf"^(def |class )?{name}\b", text, re.M):
+            lost.append(test)
+    assert not lost
+
+
+@pytest.mark.parametrize(
+    "old, new, kernel",
+    [
+        ("return x + 1", "return x - 1", True),  # in a compiled function
+        ("return 2 * fast(x)", "return fast(x)", False),  # in a plain one
+        ("return self.a", "return 0", False),  # in a method
+        ("SCALE = 3", "SCALE = 4", True),  # may be compiled into any kernel
+    ],
+)
+def test_a_broken_kernel_is_told_from_broken_python(old, new, kernel):
+    text = (
+        "from numba import njit\nSCALE = 3\n\n\n@njit(cache=True)\ndef fast(x):\n"
+        "    return x + 1\n\n\ndef slow(x):\n    return 2 * fast(x)\n\n\n"
+        "class A:\n    def f(self):\n        return self.a\n"
+    )
+    assert mutants.breaks_a_kernel(text, {"old": old, "new": new}) == kernel
+
+
+def test_a_kernel_is_compiled_again_with_every_module_that_may_hold_it(tmp_path):
+    (tmp_path / "csc_nb" / "baselines").mkdir(parents=True)
+    for name, text in {
+        "a.py": "",
+        "b.py": "from .a import f",
+        "baselines/c.py": "from ..b import g",
+        "d.py": "from csc_nb.a import f",
+        "e.py": "import numpy as np",
+    }.items():
+        (tmp_path / "csc_nb" / name).write_text(text)
+    found = mutants.touched("csc_nb/a.py", tmp_path)
+    assert found == {f"csc_nb/{n}.py" for n in ("a", "b", "baselines/c", "d")}
+
+
+def exported(source, **more):
+    import nbformat
+
+    return nbformat.v4.new_code_cell(source, **more)
+
+
+def test_what_a_cell_exports_is_taken_from_its_module():
+    cell = exported("#| exports\ndef closure(n):\n    return n")
+    assert cells.from_module(cell, "graph") == "from csc_nb.graph import closure"
+    other = exported("#| export graph\nfrom numba import njit\n\nX = 1")
+    assert cells.from_module(other, "softmax") == other.source  # there is no X in graph
+    plain = exported("def closure(n):\n    return n")
+    assert cells.from_module(plain, "graph") == plain.source
+    does = exported("#| exports\ndef closure(n):\n    return n\n\nprint(closure(1))")
+    assert cells.from_module(does, "graph") == does.source  # it does more than define
+
+
+def test_a_semicolon_does_not_swallow_what_was_printed():
+    assert (
+        cells.without_semicolon("print(1)\nax.legend();\n") == "print(1)\nax.legend()\nNone"
+    )
+    assert cells.without_semicolon("x = 1") == "x = 1"
+
+
+def test_pages_that_may_be_stale_are_few_and_exist():
+    "The list may only shrink: the number goes down with it."
+    allowed = cells.allowed()
+    assert len(allowed) <= 17
+    assert all((ROOT / "nbs" / page).exists() for page in allowed)
+
+
+def test_every_module_has_quick_tests_that_exist():
+    from conftest import quick_tests
+
+    quick, package = quick_tests(), ROOT / "csc_nb"
+    files = [p.relative_to(package) for p in package.rglob("*.py") if p.stem[0] != "_"]
+    assert set(quick) == {".".join(p.with_suffix("").parts) for p in files}
+    for test in {t for tests in quick.values() for t in tests}:
+        file, _, name = test.partition("::")
+        text = (ROOT / "tests" / file).read_text(encoding="utf-8")
+        assert not name or f"def {name}(" in text, test
+
+
+def test_no_module_defines_a_name_twice():
+    "A second function of the same name replaces the first one for everybody, in silence."
+    for path in sorted((ROOT / "csc_nb").rglob("*.py")):
+        body = ast.parse(path.read_text(encoding="utf-8")).body
+        names = [n.name for n in body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
+        twice = {n for n in names if names.count(n) > 1}
+        assert not twice, f"{path.name} defines {', '.join(sorted(twice))} twice"

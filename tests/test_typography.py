@@ -1,4 +1,5 @@
-"""The typography gate: no page gets worse, and in Chromium nothing is cut off or scrolls sideways."""
+"""The typography gate: no page gets worse, and in Chromium nothing is cut off or scrolls
+sideways."""
 
 import subprocess
 import sys

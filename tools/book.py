@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
 LABORATORY = "Laboratory"
 PARTS = {  # name of the part → numbers of its chapters, in reading order
-    "Start here": "quickstart howto 00 00a 35",
+    "Start here": "quickstart howto 00 00a 00b 35",
     "One wrong answer": "01 02 03 04 06 06a 07",
     "Believe with doubt": "10 10b 10a 12",
     "Other kinds of help": "11 13 14 18",
@@ -75,7 +75,8 @@ class Chapter(NamedTuple):
 
 
 def number(path):
-    "The number of a notebook: `10a` of `10a_rdpmeans.ipynb`; the whole name when it has none."
+    """The number of a notebook: `10a` of `10a_rdpmeans.ipynb`; the whole name when it
+    has none."""
     found = re.match(r"(\d+[a-z]?)_", path.stem)
     return found[1] if found else path.stem
 

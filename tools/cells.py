@@ -5,12 +5,18 @@ module that they depend on changed; running the page and comparing its text tell
 truth about that, whatever changed. Pictures are not compared. Cells marked
 `#| eval: false` are left out, sliders excepted: they are run, so that they cannot rot.
 
-A cell whose text changes from run to run (a time, a folder) says `#| volatile`.
-`tests/compared_pages.txt` lists the pages that must agree, some with cells excepted; a
-difference on any other page is told, not failed. `--write` adds pages that agree.
+What a cell exports is taken from the exported module (the step `export` sees that the two
+are the same): its kernels are compiled once, for all pages and tests, not once a page.
+
+`--slowest N` prints the CPU seconds of the N slowest cells of each page.
+
+A cell whose text changes from run to run (a time) says `#| volatile`. A difference on a
+page of `tests/stale_allowed.txt` is told, not failed; that list may only shrink.
 """
 
 import argparse
+import ast
+import importlib
 import multiprocessing as mp
 import os
 import re
@@ -23,9 +29,12 @@ from pathlib import Path
 
 from execute import ROOT, WIDGET, notebooks, skipped
 
-COMPARED = ROOT / "tests" / "compared_pages.txt"
+ALLOWED = ROOT / "tests" / "stale_allowed.txt"
 NUMBER = re.compile(r"[-−]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?|[-−]?\.\d+")
 SLIDER = re.compile(r"^(explore|interact)\(", re.M)
+HOME = re.compile(r"^#\|\s*default_exp\s+(\S+)", re.M)
+EXPORT = re.compile(r"^#\|\s*(exports?|exporti)\b[ \t]*(\S*)", re.M)
+HEAVY = "execnb.shell scipy.stats sklearn.cluster sklearn.metrics ipywidgets nbformat"
 KINDS = ("text/plain", "text/markdown", "text/html", "text/latex")
 
 
@@ -53,10 +62,18 @@ def texts(outputs):
     return printed, shown
 
 
+def in_order(words):
+    "The words of a set in braces; Python writes them in any order."
+    return "{" + ", ".join(sorted(words[1].split(", "))) + "}"
+
+
 def tidy(text):
-    "Addresses and folders of a machine say nothing."
+    "Addresses, folders, moments and ports of a machine say nothing."
     text = re.sub(r" at 0x[0-9a-f]+", "", text)
     text = re.sub(r"/\S*/(?:site-packages|ipykernel_\d+)/", ".../", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]*(?:\+00:00|Z)", "TIME", text)
+    text = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:PORT", text)
+    text = re.sub(r"\{('[^{}:]*')\}", in_order, text)
     return re.sub(r"\s+", " ", text).strip()
 
 
@@ -107,36 +124,84 @@ def to_run(cell, slow):
     )
 
 
+def defined(tree):
+    "The names that a cell defines; None when it does more than define."
+    names = []
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.append(node.name)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            names += [a.asname or a.name.split(".")[0] for a in node.names]
+        elif isinstance(node, ast.Assign) and all(map(is_name, node.targets)):
+            names += [t.id for t in node.targets]
+        elif not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Constant):
+            return None
+    return None if "*" in names else names
+
+
+def is_name(node):
+    return isinstance(node, ast.Name)
+
+
+def from_module(cell, home):
+    "The cell, or where all it does is to export definitions, their import."
+    export = EXPORT.search(cell.source)
+    if not export or cell.outputs or not (export[2] or home):
+        return cell.source
+    module = "csc_nb." + (export[2] or home)
+    names = defined(ast.parse(cell.source))
+    there = vars(importlib.import_module(module))
+    if not names or not all(name in there for name in names):
+        return cell.source
+    return f"from {module} import {', '.join(names)}"
+
+
+def without_semicolon(source):
+    "execnb forgets what was printed when a cell ends with a semicolon."
+    bare = source.rstrip()
+    return bare.rstrip(";") + "\nNone" if bare.endswith(";") else source
+
+
 def run_page(path, slow):
-    "Run one notebook; gives its error, if any, and the cells that say something else."
+    "Run one notebook: its error, if any, cells that say something else, CPU of each cell."
     import nbformat
     from execnb.shell import CaptureShell
 
     os.environ["IN_TEST"] = "1"
     os.chdir(path.parent)
     sys.path.insert(0, str(ROOT))
-    shell, stale = CaptureShell(path), []
-    for cell in nbformat.read(path, 4).cells:
+    shell, stale, took = CaptureShell(path), [], []
+    cells = nbformat.read(path, 4).cells
+    home = HOME.search("\n".join(c.source for c in cells if c.cell_type == "code"))
+    for cell in cells:
         if cell.cell_type != "code" or not to_run(cell, slow):
             continue
-        new = shell.run(cell.source)
+        start = cpu_seconds()
+        new = shell.run(without_semicolon(from_module(cell, home and home[1])))
+        took.append((cpu_seconds() - start, cell.id))
         if shell.exc:
             where = f"cell {cell.id}:\n{cell.source[:1500]}\n"
-            return where + "".join(traceback.format_exception(shell.exc))[-4000:], stale
+            error = "".join(traceback.format_exception(shell.exc))[-4000:]
+            return where + error, stale, took
         volatile = re.search(r"^#\|\s*(volatile|eval:\s*false)", cell.source, re.M)
         if not volatile and not same_outputs(cell.outputs, new):
             stale.append((cell.id, texts(cell.outputs), texts(new)))
-    return None, stale
+    return None, stale, took
+
+
+def cpu_seconds():
+    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
 
 
 def child(path, slow, pipe):
     "In a process of its own: nothing that a page sets can reach another page."
+    mp.process._parent_process = None  # a page is no worker of another program
     try:
         result = run_page(path, slow)
     except BaseException:
-        result = traceback.format_exc()[-4000:], []
-    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    pipe.send((*result, sum(u.ru_utime + u.ru_stime for u in used)))
+        result = traceback.format_exc()[-4000:], [], []
+    pipe.send((*result, cpu_seconds()))
     pipe.close()
     sys.stdout.flush()
     os._exit(0)
@@ -144,19 +209,17 @@ def child(path, slow, pipe):
 
 def preload():
     "Imported once, before the pages are forked off."
-    for name in (
-        "numpy",
-        "scipy.sparse",
-        "sklearn.cluster",
-        "numba",
-        "pandas",
-        "matplotlib",
-    ):
-        __import__(name)
+    import pandas as pd
+
+    sys.path.insert(0, str(ROOT))
+    ours = [p.stem for p in (ROOT / "csc_nb").glob("*.py") if p.stem != "__main__"]
+    for name in [*HEAVY.split(), *(f"csc_nb.{name}" for name in sorted(ours))]:
+        importlib.import_module(name)
+    pd.set_option("display.max_columns", 20)  # as in a notebook, not as in a terminal
 
 
 def run_all(paths, slow, jobs):
-    "(path, error, stale cells, CPU seconds) of each page, as they end; largest file first."
+    "(path, error, stale cells, CPU of cells, CPU) of each page; largest file first."
     preload()
     fork = mp.get_context("fork")
     queue = sorted(paths, key=lambda p: p.stat().st_size)
@@ -174,25 +237,14 @@ def run_all(paths, slow, jobs):
             try:
                 yield path, *pipe.recv()
             except EOFError:
-                yield path, "the process ended without a word", [], 0.0
+                yield path, "the process ended without a word", [], [], 0.0
             process.join()
 
 
-def compared():
-    "Page → cells that are excepted."
-    lines = COMPARED.read_text().splitlines() if COMPARED.exists() else []
-    rows = [line.split() for line in lines if line and line[0] != "#"]
-    return {row[0]: set(row[2:]) for row in rows}
-
-
-def add_to_compared(pages):
-    "Pages that agree now must agree from now on."
-    head = [line for line in COMPARED.read_text().splitlines() if line.startswith("#")]
-    rows = {**{page: set() for page in pages}, **compared()}
-    lines = [
-        f"{p} except {' '.join(sorted(c))}" if c else p for p, c in sorted(rows.items())
-    ]
-    COMPARED.write_text("\n".join([*head, *lines]) + "\n")
+def allowed():
+    "Pages that may differ from what is saved."
+    lines = ALLOWED.read_text(encoding="utf-8").splitlines()
+    return {line.split()[0] for line in lines if line and line[0] != "#"}
 
 
 def show(what):
@@ -204,30 +256,29 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("notebooks", nargs="*", type=Path)
     ap.add_argument("--slow", action="store_true")
-    ap.add_argument("--write", action="store_true", help="add pages that agree to the list")
+    ap.add_argument("--slowest", type=int, default=0, help="cells of a page to time")
     ap.add_argument("--jobs", type=int, default=os.cpu_count())
     args = ap.parse_args()
     for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "CSC_NB_QUIET"):
         os.environ.setdefault(v, "1")
     os.environ.pop("MPLBACKEND", None)
     paths = [p.resolve() for p in args.notebooks] or notebooks()
-    known, bad, agree, start = compared(), 0, [], time.time()
-    for path, error, stale, cpu in run_all(paths, args.slow, args.jobs):
+    told, bad, agree, start = allowed(), 0, 0, time.time()
+    for path, error, stale, took, cpu in run_all(paths, args.slow, args.jobs):
         name = path.relative_to(ROOT / "nbs").as_posix()
-        new = [s for s in stale if s[0] not in known.get(name, ())]
-        word = "FAILED" if error else "stale" if new else "ok"
+        word = "FAILED" if error else "stale" if stale else "ok"
         print(f"{name:38} {word:7} {cpu:6.1f} CPU s", flush=True)
+        for seconds, cell in sorted(took, reverse=True)[: args.slowest]:
+            print(f"  cell {cell:30} {seconds:6.1f} CPU s")
         if error:
             print(error)
-        for cell, saved, now in new:
+        for cell, saved, now in stale:
             print(f"  cell {cell} saved: {show(saved)}\n  now: {show(now)}")
-        bad += bool(error or (new and name in known))
-        agree += [name] * (not error and not new)
+        bad += bool(error or (stale and name not in told))
+        agree += not error and not stale
     if bad:
         print(f"{bad} pages: run `make notebooks NB=...` for those that are stale.")
-    print(f"{len(paths)} pages in {time.time() - start:.0f} s, {len(agree)} agree")
-    if args.write:
-        add_to_compared(agree)
+    print(f"{len(paths)} pages in {time.time() - start:.0f} s, {agree} agree")
     sys.exit(bool(bad))
 
 

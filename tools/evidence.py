@@ -1,6 +1,8 @@
-"""csc_nb/data/evidence.csv from the result files of the comparison: what `recommend` goes by.
+"""csc_nb/data/evidence.csv from the result files of the comparison: what `recommend` goes
+by.
 
-`python tools/evidence.py` writes it, `--check` fails when it is stale. Only cells (set, share of wrong answers, seed)
+`python tools/evidence.py` writes it, `--check` fails when it is stale. Only cells (set,
+share of wrong answers, seed)
 that were run for every method are used, so that all means are over the same fits.
 """
 

@@ -1,7 +1,8 @@
 """Execute notebooks and save their outputs.
 
 `python tools/execute.py [--slow] [--jobs N] [NOTEBOOK ...]`. Cells marked `#| eval: false`
-are skipped, and `#| slow` ones too unless `--slow` is given; both keep the outputs they had.
+are skipped, and `#| slow` ones too unless `--slow` is given; both keep the outputs they
+had.
 A notebook is written only when every cell ran: a failure leaves no half-saved outputs.
 """
 

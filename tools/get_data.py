@@ -1,9 +1,12 @@
 """Where the data sets of the papers are, and those with a public home fetched on request.
 
-python tools/get_data.py                       says for every set where it is or is to be had
-python tools/get_data.py --to FOLDER [NAMES]   fetches the named sets (all that can be) from OpenML
+python tools/get_data.py
+    says for every set where it is or is to be had
+python tools/get_data.py --to FOLDER [NAMES]
+    fetches the named sets (all that can be) from OpenML
 
-A fetched set is written only when its values have the checksum of the reference copy that the
+A fetched set is written only when its values have the checksum of the reference copy that
+the
 results of this book were made with (tools/data_digests.csv: rows in any order). Then set
 CSC_NB_DATA to the folder. Nothing is fetched without --to.
 """
@@ -34,7 +37,10 @@ def known():
 def home(entry):
     "Where a set is to be had, in words."
     if entry["openml"]:
-        return f"OpenML {entry['openml']}: python tools/get_data.py --to FOLDER {entry['name']}"
+        return (
+            f"OpenML {entry['openml']}: python tools/get_data.py --to FOLDER "
+            f"{entry['name']}"
+        )
     source = entry["source"]
     if source.startswith("github:"):
         return (

@@ -1,4 +1,5 @@
-"""The ledger of the papers' equations: reads `nbs/experiments/ledger.csv` and finds the cell that checks each entry."""
+"""The ledger of the papers' equations: reads `nbs/experiments/ledger.csv` and finds the
+cell that checks each entry."""
 
 import ast, contextlib, csv, importlib.util, io, re, tokenize, unicodedata
 from pathlib import Path
@@ -60,7 +61,8 @@ def rows(path=PATH):
 
 
 def cells(name, root=ROOT, cache={}):
-    "Code cells of a notebook as (text, heading above it); None when there is no such notebook. A test file is one cell."
+    """Code cells of a notebook as (text, heading above it); None when there is no such
+    notebook. A test file is one cell."""
     path = root / name if name.startswith("tests/") else root / "nbs" / f"{name}.ipynb"
     if not path.is_file():
         return None
@@ -161,7 +163,8 @@ def faults(entries, root=ROOT):
             out.append(f"{where}: a check, but no notebook")
         if find(r, root) is None and not r["why_not"].strip():
             out.append(
-                f"{where}: nbs/{r['notebook']}.ipynb has no cell with an assertion that contains {r['check']!r}, and no entry says why not"
+                f"{where}: nbs/{r['notebook']}.ipynb has no cell with an assertion that "
+                f"contains {r['check']!r}, and no entry says why not"
             )
     twice = [k for k in have if sum((r["paper"], r["item"]) == k for r in entries) > 1]
     return out + [f"paper {p}, {i}: two entries" for p, i in twice]

@@ -20,10 +20,13 @@ def picture():
 
 
 def render():
-    "The landing page as plain markdown: prose, code, printed results and the chapter table."
+    """The landing page as plain markdown: prose, code, printed results and the chapter
+    table."""
     parts = []
     for c in nbformat.read(NBS / "index.ipynb", 4).cells:
         text = c.source.strip()
+        if text.startswith("<!-- site only -->"):
+            continue
         if c.cell_type == "markdown":
             listing = table(lambda c: f"nbs/{c.path}")
             folded = "<details><summary>every page of the book</summary>\n\n"

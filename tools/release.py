@@ -1,4 +1,5 @@
-"""What a release must stand: `python tools/release.py [CHECK ...]`, or `make release-check`.
+"""What a release must stand: `python tools/release.py [CHECK ...]`, or `make
+release-check`.
 
 pythons   the wheel with its newest dependencies in a fresh environment, for every Python
           of 3.11, 3.12, 3.13 that this machine has

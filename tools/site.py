@@ -1,7 +1,10 @@
-"""Build the documentation site from the notebooks, offline: `python tools/site.py [OUT]` (default `_docs`).
+"""Build the documentation site from the notebooks, offline: `python tools/site.py [OUT]`
+(default `_docs`).
 
-nbdev prepares the notebooks (signatures, links, hidden cells), Sphinx with MyST-NB renders their saved outputs.
-The build fails on a Sphinx warning about a missing target, on a broken local link, and on anything that a page would fetch from another host.
+nbdev prepares the notebooks (signatures, links, hidden cells), Sphinx with MyST-NB renders
+their saved outputs.
+The build fails on a Sphinx warning about a missing target, on a broken local link, and on
+anything that a page would fetch from another host.
 """
 
 import html, os, re, shutil, subprocess, sys
@@ -33,15 +36,25 @@ HOST = SETTINGS["doc_host"] + SETTINGS["doc_baseurl"]
 SOURCE_LINK = re.compile(r"<a\b[^>]*>\s*source\s*</a>|\[source\]\([^)]*\)")
 
 CONF = """
-project = "csc_nb"; copyright = "csc_nb authors"; author = "csc_nb authors"; html_title = "csc_nb"
+project = html_title = "csc_nb"
+copyright = author = "csc_nb authors"
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "sphinx-mathjax-offline"]
-nb_execution_mode = "off"; nb_render_markdown_format = "gfm"; nb_ipywidgets_js = {}; nb_merge_streams = True
+nb_execution_mode = "off"
+nb_render_markdown_format = "gfm"
+nb_ipywidgets_js = {}
+nb_merge_streams = True
 myst_enable_extensions = ["dollarmath", "amsmath", "deflist", "colon_fence", "attrs_block"]
 myst_dmath_double_inline = True; myst_dmath_allow_space = True; myst_heading_anchors = 3
-html_theme = "sphinx_book_theme"; html_static_path = ["_static"]; html_css_files = ["csc.css"]; html_js_files = ["csc.js"]; html_show_sphinx = False
-html_theme_options = {"use_download_button": False, "show_navbar_depth": 1, "home_page_in_toc": True, "use_fullscreen_button": False}
+html_theme = "sphinx_book_theme"
+html_static_path = ["_static"]
+html_css_files = ["csc.css"]
+html_js_files = ["csc.js"]
+html_show_sphinx = False
+html_theme_options = {"use_download_button": False, "show_navbar_depth": 1,
+"home_page_in_toc": True, "use_fullscreen_button": False}
 html_copy_source = False; html_show_sourcelink = False
-suppress_warnings = ["mystnb.unknown_mime_type", "myst.header", "misc.highlighting_failure", "misc.copy_overwrite"]
+suppress_warnings = ["mystnb.unknown_mime_type", "myst.header", "misc.highlighting_failure",
+"misc.copy_overwrite"]
 exclude_patterns = ["_build"]
 mathjax3_config = {"tex": {"tags": "none"}}
 """
@@ -50,24 +63,40 @@ CSS = """
 .bd-main .bd-content .bd-article-container { max-width: 62rem; }
 div.cell_output img { max-width: 100%; height: auto; }
 div.cell_output figure { margin: 0 0 .5rem; text-align: left; }
-.bd-article figure.align-default, div.cell_output figure { text-align: left; margin-left: 0; }
+.bd-article figure.align-default, div.cell_output figure { text-align: left; margin-left: 0;
+}
 div.cell_output figure img { margin-left: 0; }
-figcaption, figcaption p { text-align: left; font-size: .88rem; color: var(--pst-color-text-muted); margin: .2rem 0; }
+figcaption, figcaption p { text-align: left; font-size: .88rem;
+color: var(--pst-color-text-muted); margin: .2rem 0; }
 figcaption .headerlink { display: none; }
 div.math, span.math.notranslate.nohighlight:has(mjx-container[display="true"]) {
-  display: block; overflow-x: auto; overflow-y: hidden; max-width: 100%; padding: .15rem 0; }
+  display: block; overflow-x: auto; overflow-y: hidden; max-width: 100%; padding: .15rem 0;
+  }
 div.cell_output > div.output { overflow-x: auto; }
 p.page-facts { font-size: .9rem; color: var(--pst-color-text-muted); }
-div.highlight pre { font-size: .76em; line-height: 1.45; white-space: pre-wrap; overflow-wrap: anywhere; }
+div.highlight pre { font-size: .76em; line-height: 1.45; white-space: pre-wrap;
+overflow-wrap: anywhere; }
 div.cell_output { overflow-x: auto; }
 .bd-article table { display: block; overflow-x: auto; max-width: 100%; }
 .bd-article code, .bd-article code .pre { white-space: pre-wrap; overflow-wrap: anywhere; }
-div.cell_output pre { font-size: .8em; line-height: 1.4; white-space: pre-wrap; overflow-wrap: anywhere; }
+div.cell_output pre { font-size: .8em; line-height: 1.4; white-space: pre-wrap;
+overflow-wrap: anywhere; }
 div.cell_output table, table.table { font-size: .88em; }
+.bd-article td code, .bd-article th code, .bd-article td code .pre {
+  white-space: normal; overflow-wrap: normal; }
+html[data-theme="dark"] .bd-content div.cell_output .text_html:has(table.csc-table) {
+  background: transparent; color: var(--pst-color-text-base); }
+@media (max-width: 600px) {
+  section#csc-nb > div.cell.tag_remove-input > div.cell_output > img {
+    max-width: none; width: 44rem; } }
+table.csc-table th, table.csc-table td { padding: .1rem .7rem .1rem 0; }
+html[data-theme="dark"] div.cell_output .text_html:has(.csc-live) {
+  background: transparent !important; padding: 0; }
 h1 { font-size: 2rem; } h2 { font-size: 1.5rem; } h3 { font-size: 1.2rem; }
 """
 JS = """
-// A display equation wider than its column is set smaller, down to two thirds; beyond that it scrolls.
+// A display equation wider than its column is set smaller, down to two thirds;
+// beyond that it scrolls.
 function fitEquations() {
   for (const box of document.querySelectorAll('mjx-container[display="true"]')) {
     const column = box.closest("div.math") || box.parentElement;
@@ -91,7 +120,8 @@ if (document.querySelector(".math")) watchEquations();
 
 
 def title_cell(chapter, line):
-    "nbdev turns the first cell into YAML and drops the rest; a page wants number, heading, subtitle and text."
+    """nbdev turns the first cell into YAML and drops the rest; a page wants number,
+    heading, subtitle and text."""
     path, title = (Path("index.ipynb"), None) if chapter is None else chapter[:2]
     head = title_source(nbformat.read(NBS / path, 4))
     head = re.sub(r"^>\s*(.+)$", r"*\1*", head, count=1, flags=re.M)
@@ -110,7 +140,8 @@ def title_cell(chapter, line):
 
 
 def option(source, name):
-    "The text of a `#| name: text` line of a cell; `name: >` takes the indented lines after it."
+    """The text of a `#| name: text` line of a cell; `name: >` takes the indented lines
+    after it."""
     found = re.search(rf"^#\|\s*{name}:\s*(.+?)\s*$((?:\n#\|\s{{2,}}.*)*)", source, re.M)
     if not found:
         return ""
@@ -119,13 +150,19 @@ def option(source, name):
     return " ".join(first + more).strip().strip("\"'")
 
 
+EXPORTED = '#| code-fold: show\n#| code-summary: "Exported source"\n'  # nbdev's
+
+
 def readable(cells):
-    "Cells as a reader wants them: no directives, and no signature where the source itself follows."
+    """Cells as a reader wants them: no directives, and no signature where the source
+    itself follows."""
     out = []
     for c in cells:
         if c.cell_type == "code":
             if re.search(r"^show_doc\(", c.source, re.M):
                 continue  # the source stands beside it, and the reference has a page for it
+            if re.search(r"^#\|\s*code-fold:\s*true", c.source, re.M):
+                c.source = c.source.removeprefix(EXPORTED)  # the cell's own words instead
             hidden = re.search(r"^#\|\s*echo:\s*false", c.source, re.M)
             folded = re.search(r"^#\|\s*code-fold:\s*true", c.source, re.M)
             inside = option(c.source, "code-summary")
@@ -150,7 +187,8 @@ def toctree(part, docs):
 
 
 def local_links(text, here, pages):
-    "Links to chapters that do not exist yet become plain text; nbdev's links to symbols point to pages of this site."
+    """Links to chapters that do not exist yet become plain text; nbdev's links to
+    symbols point to pages of this site."""
     up = "../" * (len(here.parts) - 1)
     there = lambda m: m[0] if (NBS / here.parent / m[2]).exists() else f"{m[1]} (planned)"
     text = re.sub(r"\[([^\]]*)\]\(([\w./-]+\.ipynb)\)", there, text)
@@ -160,7 +198,8 @@ def local_links(text, here, pages):
 
 
 def prepare(proc, src):
-    "Copy nbdev's processed notebooks to Sphinx' source folder, with headings, page links and the chapter list."
+    """Copy nbdev's processed notebooks to Sphinx' source folder, with headings, page
+    links and the chapter list."""
     shutil.rmtree(src, ignore_errors=True)
     (src / "_static").mkdir(parents=True)
     (src / "conf.py").write_text(CONF)
@@ -229,7 +268,8 @@ class Links(HTMLParser):
 
 
 def check(out):
-    "Broken local links, missing anchors, and requests to other hosts, as a list of sentences."
+    """Broken local links, missing anchors, and requests to other hosts, as a list of
+    sentences."""
     pages = {}
     for p in out.rglob("*.html"):
         if "_static" in p.relative_to(out).parts:
@@ -287,7 +327,9 @@ def build(out=ROOT / "_docs"):
     for b in bad:
         print(b, file=sys.stderr)
     print(
-        f"{len(list(Path(out).rglob('*.html')))} pages in {os.path.relpath(out, os.getcwd())}: {'no broken link' if not bad else f'{len(bad)} faults'}"
+        f"{len(list(Path(out).rglob('*.html')))} pages in "
+        f"{os.path.relpath(out, os.getcwd())}: "
+        f"{'no broken link' if not bad else f'{len(bad)} faults'}"
     )
     return not bad
 

@@ -1,7 +1,10 @@
-"""Offline slides from the lesson of a chapter: `python tools/slides.py [OUT] [NOTEBOOK ...]` (default `_slides`, all chapters).
+"""Offline slides from the lesson of a chapter: `python tools/slides.py [OUT] [NOTEBOOK
+...]` (default `_slides`, all chapters).
 
-One HTML file a chapter, nothing fetched: arrow keys, space or a swipe turn the page. A slide begins at each heading;
-folded and hidden code is left out, pictures and short code stay. Formulas stand as they are written.
+One HTML file a chapter, nothing fetched: arrow keys, space or a swipe turn the page. A
+slide begins at each heading;
+folded and hidden code is left out, pictures and short code stay. Formulas stand as they are
+written.
 """
 
 import html
@@ -18,23 +21,37 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{tit
 <meta name="viewport" content="width=device-width,initial-scale=1"><style>
 :root{{color-scheme:light dark;--ink:#1d2127;--paper:#fff;--card:#f3f4f6}}
 @media(prefers-color-scheme:dark){{:root{{--ink:#e7e9ed;--paper:#14171c;--card:#222831}}}}
-body{{margin:0;background:var(--paper);color:var(--ink);font:1.35rem/1.5 system-ui,sans-serif}}
-section{{display:none;box-sizing:border-box;min-height:100vh;max-width:62rem;margin:0 auto;padding:5vh 5vw 9vh;overflow-wrap:anywhere}}
-section.on{{display:block}}h1{{font-size:2.4rem}}h2{{font-size:1.9rem}}img{{max-width:100%;max-height:60vh;background:#fff}}
-pre{{background:var(--card);padding:.8rem 1rem;font-size:1rem;overflow-x:auto;white-space:pre-wrap}}
-table{{border-collapse:collapse;font-size:1rem}}td,th{{padding:.2rem .7rem;border-bottom:1px solid #8886;text-align:left}}
-nav{{position:fixed;right:1rem;bottom:.6rem;font-size:1rem}}nav button{{font:inherit;padding:.3rem .8rem}}
+body{{margin:0;background:var(--paper);color:var(--ink);font:1.35rem/1.5 system-ui,
+sans-serif}}
+section{{display:none;box-sizing:border-box;min-height:100vh;max-width:62rem;margin:0 auto;
+padding:5vh 5vw 9vh;overflow-wrap:anywhere}}
+section.on{{display:block}}h1{{font-size:2.4rem}}h2{{font-size:1.9rem}}img{{max-width:100%;
+max-height:60vh;background:#fff}}
+pre{{background:var(--card);padding:.8rem 1rem;font-size:1rem;overflow-x:auto;
+white-space:pre-wrap}}
+table{{border-collapse:collapse;font-size:1rem}}td,th{{padding:.2rem .7rem;
+border-bottom:1px solid #8886;text-align:left}}
+nav{{position:fixed;right:1rem;bottom:.6rem;font-size:1rem}}nav button{{font:inherit;
+padding:.3rem .8rem}}
 @media print{{section{{display:block;break-after:page;min-height:0}}nav{{display:none}}}}
-</style></head><body>{slides}<nav><button id="b" aria-label="back">←</button> <span id="n"></span>
+</style></head><body>{slides}<nav><button id="b" aria-label="back">←</button> <span id="n">
+</span>
 <button id="f" aria-label="forward">→</button></nav><script>
-const s=[...document.querySelectorAll("section")];let k=Math.min(s.length-1,Math.max(0,(+location.hash.slice(1)||1)-1));
-function go(j){{k=Math.min(s.length-1,Math.max(0,j));s.forEach((x,i)=>x.classList.toggle("on",i==k));
-document.getElementById("n").textContent=(k+1)+" / "+s.length;history.replaceState(null,"","#"+(k+1));scrollTo(0,0)}}
-addEventListener("keydown",e=>{{if(["ArrowRight","PageDown"," "].includes(e.key)){{e.preventDefault();go(k+1)}}
-if(["ArrowLeft","PageUp"].includes(e.key)){{e.preventDefault();go(k-1)}}if(e.key=="Home")go(0);if(e.key=="End")go(s.length-1)}});
+const s=[...document.querySelectorAll("section")];let k=Math.min(s.length-1,Math.max(0,
+(+location.hash.slice(1)||1)-1));
+function go(j){{k=Math.min(s.length-1,Math.max(0,j));s.forEach((x,
+i)=>x.classList.toggle("on",i==k));
+document.getElementById("n").textContent=(k+1)+" / "+s.length;history.replaceState(null,"",
+"#"+(k+1));scrollTo(0,0)}}
+addEventListener("keydown",e=>{{if(["ArrowRight","PageDown"," "].includes(e.key)){{
+e.preventDefault();go(k+1)}}
+if(["ArrowLeft","PageUp"].includes(e.key)){{e.preventDefault();go(k-1)}}
+if(e.key=="Home")go(0);if(e.key=="End")go(s.length-1)}});
 let x0;addEventListener("touchstart",e=>x0=e.touches[0].clientX);
-addEventListener("touchend",e=>{{const d=e.changedTouches[0].clientX-x0;if(Math.abs(d)>60)go(k+(d<0?1:-1))}});
-document.getElementById("b").onclick=()=>go(k-1);document.getElementById("f").onclick=()=>go(k+1);go(k);
+addEventListener("touchend",e=>{{const d=e.changedTouches[0].clientX-x0;
+if(Math.abs(d)>60)go(k+(d<0?1:-1))}});
+document.getElementById("b").onclick=()=>go(k-1);
+document.getElementById("f").onclick=()=>go(k+1);go(k);
 </script></body></html>
 """
 

@@ -215,7 +215,8 @@ def package(slow=False):
 
 @step
 def lint(slow=False):
-    "Everything is formatted, one statement a line, no unknown name (`make format` repairs)."
+    """Everything is formatted, one statement a line, no unknown name (`make format`
+    repairs)."""
     ruff = Path(sys.executable).parent / "ruff"
     return run(ruff, "format", "--check", ".") and run(ruff, "check", ".")
 

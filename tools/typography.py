@@ -1,7 +1,10 @@
-"""The typography gate: what a reader would trip over on each page, against what is allowed and why.
+"""The typography gate: what a reader would trip over on each page, against what is allowed
+and why.
 
-`python tools/typography.py` prints the pages that exceed STYLE.md's shape; `--update` lowers the allowances in
-`tests/typography.toml` to what is measured (it never raises one: that is done by hand, with a reason).
+`python tools/typography.py` prints the pages that exceed STYLE.md's shape; `--update`
+lowers the allowances in
+`tests/typography.toml` to what is measured (it never raises one: that is done by hand, with
+a reason).
 """
 
 import re
@@ -118,7 +121,8 @@ def update():
     old, text = (
         allowances(),
         [
-            "# What each page may still exceed. Lower by `--update`; raise by hand only, and say why.\n"
+            "# What each page may still exceed. Lower by `--update`; raise by hand only, "
+            "and say why.\n"
         ],
     )
     for path in pages():

@@ -1,8 +1,11 @@
 """Compile our own numba kernels for the browser: `python tools/wasm.py [--all | --check]`.
 
-Each entry of `csc_nb.play.ENTRIES` is an exported njit function and the types of its arguments. Numba's optimised
-LLVM text is given the target of WebAssembly, llvmlite emits the object, the linker of the PyPI wheel `ziglang`
-(docs extra) makes a module of a few kilobytes in `csc_nb/static/live/`. `--check` fails when a module is older
+Each entry of `csc_nb.play.ENTRIES` is an exported njit function and the types of its
+arguments. Numba's optimised
+LLVM text is given the target of WebAssembly, llvmlite emits the object, the linker of the
+PyPI wheel `ziglang`
+(docs extra) makes a module of a few kilobytes in `csc_nb/static/live/`. `--check` fails
+when a module is older
 than its kernels.
 """
 
@@ -16,7 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-# x86 vectors would be unrolled into scalars; and no compiled function of this machine may be reused
+# x86 vectors would be unrolled into scalars; and no compiled function of this machine may
+# be reused
 os.environ |= {
     "NUMBA_LOOP_VECTORIZE": "0",
     "NUMBA_SLP_VECTORIZE": "0",
@@ -57,7 +61,8 @@ def signature(names, spec):
 
 
 def llvm_text(name, kernel, spec):
-    "The optimised LLVM text of one entry, its inner function exported under the entry's name."
+    """The optimised LLVM text of one entry, its inner function exported under the
+    entry's name."""
     from numba import carray, cfunc
     from numba.core.codegen import CPUCodeLibrary
 
@@ -89,7 +94,8 @@ def rewritten(text, inner, name):
     )
     text = re.sub(r'"target-(cpu|features)"="[^"]*"', "", text)
     text = re.sub(
-        rf"(%\S+) = tail call i8 @{re.escape(SUBTRACT)}\(ptr nonnull (%\S+), i64 1, i32 4\)",
+        rf"(%\S+) = tail call i8 @{re.escape(SUBTRACT)}\(ptr nonnull (%\S+), i64 1, i32 "
+        r"4\)",
         r"\1.old = atomicrmw sub ptr \2, i64 1 monotonic\n"
         r"  \1.gone = icmp eq i64 \1.old, 1\n  \1 = zext i1 \1.gone to i8",
         text,

@@ -89,7 +89,7 @@ function render({ model, el }) {
     const bar = tag("div", { class: "csc-bar", role: "progressbar", "aria-valuenow": s.n, "aria-valuemax": s.goal });
     bar.append(tag("i", { style: `width:${Math.min(100, (100 * s.n) / (s.goal || 1))}%` }));
     parts.head.replaceChildren(
-      tag("h3", {}, s.title || ""),
+      tag("h3", {}, tag("bdi", { dir: "auto" }, s.title || "")),
       ...(s.goal ? [bar] : []),
       tag("div", { class: "csc-note", html: s.note || "" }),
     );
@@ -164,6 +164,7 @@ function render({ model, el }) {
     if (p.facts) {
       const facts = p.facts.map(([value, name, tip]) => tag("span", { title: tip || null }, tag("b", {}, `${value}`), ` ${name}`));
       parts.panel.append(tag("div", { class: "csc-facts" }, facts));
+      if (p.tip) parts.panel.append(tag("div", { class: "csc-note" }, p.tip));
     }
     if (p.picture) parts.panel.append(tag("div", { class: "csc-look" }, tag("img", { src: p.picture, alt: p.alt }), tag("div", { html: p.groups })));
     if (p.old && p.old.length) parts.panel.append(drawOld(p.old));
@@ -195,6 +196,7 @@ function render({ model, el }) {
   function drawResults(r) {
     const chosen = () => [...parts.results.querySelectorAll("li input:checked")].map((i) => Number(i.value));
     const clusters = () => [...parts.results.querySelectorAll(".csc-pick:checked")].map((i) => Number(i.value));
+    parts.results.append(tag("div", { class: "csc-note" }, word("results hint")));
     for (const c of r.clusters) {
       const name = tag("input", { type: "text", placeholder: word("name"), "aria-label": `${word("name")} ${c.number}`, maxlength: 80 });
       name.value = c.name;
@@ -211,7 +213,7 @@ function render({ model, el }) {
     }
     const act = (action, label, more) => tag("button", { type: "button", class: `csc-do-${action}`, onclick: () => go(action, more()) }, label);
     parts.results.append(
-      tag("div", { class: "csc-row" },
+      tag("div", { class: "csc-row csc-bottom" },
         act("merge", word("merge"), () => ({ clusters: clusters() })),
         act("split", word("split"), () => ({ rows: chosen() })),
         r.edits ? act("undo-edit", word("undo edit"), () => ({})) : null),

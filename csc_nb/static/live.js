@@ -31,7 +31,7 @@
         NRT_Allocate: size => take(size, 16),
         NRT_Free: () => {},
       };
-      for (const f of ["log", "exp", "log1p", "sqrt", "pow"]) env[f] = Math[f];
+      for (const f of ["log", "exp", "log1p", "sqrt", "pow", "sin", "cos"]) env[f] = Math[f];
       env.lgamma = lgamma;
       env.__multi3 = (out, aLow, aHigh, bLow, bHigh) => {  // product of two 128-bit integers
         const whole = (low, high) => (high << 64n) | BigInt.asUintN(64, low);
@@ -130,7 +130,7 @@
   // ---------------------------------------------------------------- scenes on points
   // Points live in a box [0, 1] x [0, 1]; answers are [a, b, value, luck]: an answer lies when luck < p.
   const answers = s => s.links.map(([a, b, value, luck]) => {
-    const lie = luck < (s.values.p || 0);
+    const lie = luck >= 0 && luck < (s.values.p || 0);  // −1: the reader flipped it
     return {a, b, value: lie ? -value : value, lie: lie || luck === -1};
   });
   const linkArrays = list => ({
@@ -141,10 +141,11 @@
       const [x, y] = at(s.points[l.a]), [u, v] = at(s.points[l.b]);
       const broken = z && (z[l.a] === z[l.b]) !== (l.value > 0);
       const colour = l.value > 0 ? SAME : DIFFERENT;
-      board.pen.globalAlpha = broken ? 1 : .45;
-      board.line(x, y, u, v, colour, broken ? 2.6 : 1.2, l.value > 0 ? [] : [5, 4]);
+      const many = list.length > 150;  // keep the points in sight
+      board.pen.globalAlpha = (broken ? 1 : .45) * (many ? .4 : 1);
+      board.line(x, y, u, v, colour, (broken ? 2.6 : 1.2) * (many ? .6 : 1), l.value > 0 ? [] : [5, 4]);
+      if (l.lie) board.cross((x + u) / 2, (y + v) / 2, many ? 2.5 : 4, board.ink);
       board.pen.globalAlpha = 1;
-      if (l.lie) board.cross((x + u) / 2, (y + v) / 2, 4, board.ink);
     }
   }
   function drawPoints(board, s, z, at, r = 5) {
@@ -170,7 +171,7 @@
 
   const scenes = {};
   scenes.rdp = {
-    points: true,
+    points: true, ringed: true,
     compute: s => runRdp(s, Math.round(s.values.sweep)),
     paint(board, s, r) {
       const narrow = board.wide < 560, side = narrow ? 0 : 190;
@@ -277,6 +278,12 @@
   };
 
   // ---------------------------------------------------------------- the posterior over all partitions
+  const letter = i => String.fromCharCode(97 + i);
+  const written = z => {  // "ab|cdef"
+    const groups = new Map();
+    z.forEach((k, i) => groups.set(k, (groups.get(k) || "") + letter(i)));
+    return [...groups.values()].join("|");
+  };
   scenes.posterior = {
     points: true,
     compute(s) {
@@ -284,7 +291,7 @@
       if (n > 7) throw new Error("at most seven points: Bell's numbers grow fast");
       const bell = [1, 1, 2, 5, 15, 52, 203, 877][n], v = s.values;
       const common = {X: flat(s.points), ...linkArrays(list), n, d: 2, alpha: v.alpha, p: v.same, q: v.diff,
-        s2: .01, w0: .05};
+        s2: s.s2 ?? .01, w0: s.w0 ?? .05};
       const all = s.kernels.call("posterior", {...common, N: bell, Z: null, logp: null});
       const sweeps = Math.round(v.sweep || 0);
       const walk = s.kernels.call("gibbs_walk", {...common, sweeps: Math.max(sweeps, 1),
@@ -298,7 +305,8 @@
       const order = chance.map((c, i) => i).sort((i, j) => chance[j] - chance[i]);
       const best = order[0];
       const now = sweeps ? walk.path.slice((sweeps - 1) * n, sweeps * n) : all.Z.slice(best * n, best * n + n);
-      return {list, chance, visits, order, sweeps, bell, z: now, best: all.Z.slice(best * n, best * n + n)};
+      const here = sweeps ? name.get(key(now)) : -1;
+      return {list, chance, visits, order, sweeps, bell, z: now, here, best: all.Z.slice(best * n, best * n + n)};
     },
     paint(board, s, r) {
       const narrow = board.wide < 560, size = narrow ? Math.min(board.wide, 240) : Math.min(s.height, board.wide * .4);
@@ -307,10 +315,11 @@
       s.scale = size;
       drawLinks(board, s, r.list, r.z, at);
       drawPoints(board, s, r.z, at, 7);
-      const left = narrow ? 0 : size + 24, top = narrow ? size + 20 : 20;
-      const wide = board.wide - left - 4, high = (narrow ? 120 : Math.max(size, 200) - 50);
+      s.points.forEach((p, i) => board.text(letter(i), at(p)[0] + 10, at(p)[1] - 8));
+      const left = narrow ? 0 : size + 24, top = narrow ? size + 34 : 34;
+      const wide = board.wide - left - 4, high = (narrow ? 106 : Math.max(size, 200) - 64);
       const shown = Math.min(r.bell, 40), w = wide / shown, most = r.chance[r.order[0]];
-      board.text(`chance of the ${shown} likeliest of ${r.bell} partitions; line: visits`, left, top - 6);
+      board.text(`chance of the ${shown} likeliest of ${r.bell} partitions; line: visits`, left, top - 20);
       r.order.slice(0, shown).forEach((i, c) => {
         const h = r.chance[i] / most * high;
         board.bar(left + c * w + 1, top + high - h, Math.max(w - 2, 1), h, PALETTE[0]);
@@ -318,13 +327,63 @@
           const v = Math.min(r.visits[i] / r.sweeps / most * high, high * 1.1);
           board.line(left + c * w, top + high - v, left + (c + 1) * w, top + high - v, PALETTE[1], 2.5);
         }
+        if (i === r.here) board.disc(left + (c + .5) * w, top + high + 8, 4, board.ink);
       });
+      const here = r.sweeps ? `; dot: the sampler, now at ${written(r.z)}` : "";
+      board.text(`first bar: ${written(r.best)}${here}`, left, top + high + 28);
     },
     say(s, r) {
-      const K = new Set(r.best).size, seen = r.visits.filter(v => v).length;
-      return `The likeliest of ${r.bell} partitions has ${K} ${K === 1 ? "cluster" : "clusters"} and chance ` +
+      const seen = r.visits.filter(v => v).length;
+      return `The likeliest of ${r.bell} partitions is ${written(r.best)} with chance ` +
         `${round(r.chance[r.order[0]])}. The sampler made ${r.sweeps} sweeps and saw ${seen} partitions; ` +
         `it spent ${round(r.sweeps ? r.visits[r.order[0]] / r.sweeps : 0)} of them on the likeliest.`;
+    },
+  };
+
+  // ---------------------------------------------------------------- the sampler at a temperature
+  scenes.temperature = {
+    points: true, ringed: true,
+    compute(s) {
+      const list = answers(s), n = s.points.length, v = s.values, sweeps = Math.round(v.sweep);
+      const given = {X: flat(s.points), ...linkArrays(list), n, d: 2, lam: v.lam, xi: v.xi, v0: 1, room: n + 2,
+        sweeps, u: s.luck.slice(0, sweeps * n), chosen: Math.min(s.chosen ?? 0, n - 1), z: null, share: null};
+      if (sweeps * n > s.luck.length) throw new Error("too many points for so many sweeps");
+      const at = gamma => s.kernels.call("frozen_walk", {...given, gamma});
+      const warm = at(10 ** v.cold), frozen = at(1e9);
+      const like = s.truth || Array.from(frozen.z);
+      const z = matched(warm.z, like), colour = new Map();
+      z.forEach((k, i) => colour.set(warm.z[i], k));
+      const bars = [];
+      warm.share.forEach((c, k) => { if (k && (colour.has(k))) bars.push([colour.get(k), c]); });
+      bars.sort((a, b) => a[0] - b[0]);
+      return {list, z, K: warm.returned, frozen: frozen.z, coldK: frozen.returned, bars, fresh: warm.share[0],
+        gamma: 10 ** v.cold, same: agreement(z, Array.from(frozen.z)), sweeps};
+    },
+    paint(board, s, r) {
+      const narrow = board.wide < 560, side = narrow ? 0 : 200;
+      const size = Math.min(board.wide - side, s.height);
+      board.begin(narrow ? size + 170 : size);
+      const at = s.at = p => [p[0] * size, (1 - p[1]) * size];
+      s.scale = size;
+      drawLinks(board, s, r.list, r.z, at);
+      drawPoints(board, s, r.z, at);
+      const left = narrow ? 10 : size + 16, top = narrow ? size + 8 : 8, high = 110;
+      const bars = [...r.bars.slice(0, 11), [-1, r.fresh]], wide = narrow ? board.wide - 20 : side - 20;
+      board.text("where the ringed point goes", left, top + 12);
+      bars.forEach(([k, c], i) => {
+        const w = Math.min(24, wide / bars.length - 4), x = left + i * (w + 4), h = c * high;
+        board.bar(x, top + 24 + high - h, w, h + 1, k < 0 ? board.soft : PALETTE[k % 8]);
+      });
+      board.text("last, grey: a new cluster", left, top + high + 44);
+      board.text(`γ = ${r.gamma < 100 ? round(r.gamma, 1) : Math.round(r.gamma)}`, left, top + high + 64);
+    },
+    say(s, r) {
+      const most = Math.max(r.fresh, ...r.bars.map(b => b[1]));
+      const truth = s.truth ? ` and ${round(agreement(r.z, s.truth))} with the truth` : "";
+      return `γ = ${round(r.gamma, 0)}: ${r.K} ${r.K === 1 ? "cluster" : "clusters"} after ${r.sweeps} sweeps; ` +
+        `agreement ${round(r.same)} with the frozen sampler (${r.coldK} clusters)${truth}; ` +
+        `the surest place of the ringed point has chance ${round(most)}; ` +
+        `${brokenBy(r.z, r.list).length} of ${r.list.length} answers broken.`;
     },
   };
 
@@ -361,6 +420,155 @@
       const bell = [1, 1, 2, 5, 15, 52, 203, 877, 4140][s.points.length];
       return `${r.K} ${r.K === 1 ? "cluster" : "clusters"}; ${r.broken.length} answers broken (drawn thick). ` +
         `No other of the ${bell} partitions breaks less: proved by looking at all that could.`;
+    },
+  };
+
+  // ---------------------------------------------------------------- a graph of answers, all consistent sets listed
+  const MOST_ANSWERS = 14;
+  const told = s => s.links.map(([a, b, value]) => ({a, b, value, lie: s.truth ? (s.truth[a] === s.truth[b]) !== (value > 0) : false}));
+  scenes.answers = {
+    points: true,
+    actions: [
+      ["Lie now", s => {
+        const right = told(s).map((l, e) => l.lie ? -1 : e).filter(e => e >= 0);
+        if (!right.length) return;
+        s.lies = (s.lies || 0) + 1;
+        const planned = (s.plan || []).find(e => right.includes(e));
+        const e = planned ?? right[Math.floor(s.luck[s.lies * 3] * right.length)];
+        s.links[e][2] = -s.links[e][2];
+      }],
+      ["Ask the next question", s => {
+        const q = s.result && s.result.next;
+        if (q && s.links.length < MOST_ANSWERS) s.links.push([q[0], q[1], s.truth[q[0]] === s.truth[q[1]] ? 1 : -1, 2]);
+      }],
+    ],
+    compute(s) {
+      const list = told(s), n = s.points.length;
+      if (list.length > MOST_ANSWERS) throw new Error(`at most ${MOST_ANSWERS} answers: ${2 ** MOST_ANSWERS} sets are listed`);
+      const out = s.kernels.call("answer_sets", {...linkArrays(list), n, nu: s.values.nu, three: 3,
+        best: null, wrong: null, tally: null, says: null, against: null});
+      const asked = new Set(list.map(l => Math.min(l.a, l.b) * n + Math.max(l.a, l.b)));
+      let next = null, most = 1e-6;
+      for (let i = 0; i < n; i++) for (let j = i + 1; j < n; j++)
+        if (!asked.has(i * n + j) && out.against[i * n + j] > most + 1e-12) { most = out.against[i * n + j]; next = [i, j]; }
+      return {list, ...out, sets: out.returned, chance: out.tally[0], ties: out.tally[1], flips: out.tally[2],
+        next, doubt: next ? most : 0};
+    },
+    paint(board, s, r) {
+      const narrow = board.wide < 560, side = narrow ? 70 : 120;
+      const size = Math.min(board.wide - side, s.height);
+      board.begin(size);
+      s.scale = size;
+      const at = s.at = p => [p[0] * size, (1 - p[1]) * size];
+      r.list.forEach((l, e) => {
+        const [x, y] = at(s.points[l.a]), [u, v] = at(s.points[l.b]);
+        if (r.best[e] !== l.value) board.line(x, y, u, v, "#E69F00", 11);
+        board.pen.globalAlpha = Math.max(.12, 1 - r.wrong[e]);
+        board.line(x, y, u, v, l.value > 0 ? SAME : DIFFERENT, 2.4, l.value > 0 ? [] : [6, 5]);
+        board.pen.globalAlpha = 1;
+        if (l.lie) board.cross((x + u) / 2, (y + v) / 2, 6, board.ink);
+      });
+      if (r.next) {
+        const [x, y] = at(s.points[r.next[0]]), [u, v] = at(s.points[r.next[1]]);
+        board.line(x, y, u, v, board.ink, 1.6, [2, 4]);
+      }
+      s.points.forEach((p, i) => {
+        const [x, y] = at(p);
+        board.dot(x, y, s.truth ? s.truth[i] : 0, 12);
+        board.text(String(i), x, y + 5, "#fff", "center");
+        if (i === s.chosen) board.disc(x, y, 16, null, board.ink, 2);
+        if (i === s.first) board.disc(x, y, 19, null, SAME, 2);
+      });
+      const left = size + side / 2 - 14, high = size - 60, low = size - 26, h = r.chance * high;
+      board.bar(left, low - h, 28, h, r.chance >= s.values.alpha ? SAME : "#D55E00");
+      board.line(left - 8, low, left + 36, low, board.ink);
+      const line = low - s.values.alpha * high;
+      board.line(left - 8, line, left + 36, line, board.ink, 1.5, [4, 3]);
+      board.text("α", left + 40, line + 4);
+      board.text(round(r.chance), left + 14, low - h - 6, board.ink, "center");
+      board.text("confidence", left + 14, size - 8, board.ink, "center");
+    },
+    say(s, r) {
+      const pair = l => `${l.a}–${l.b}`;
+      const suspects = r.list.filter((l, e) => r.best[e] !== l.value), lies = r.list.filter(l => l.lie);
+      const next = r.next ? ` The next question is ${r.next.join("–")}: sets with a chance of ${round(r.doubt, 3)} say the opposite there.`
+        : " No open pair could expose anything.";
+      return `${r.sets} of ${2 ** r.list.length} sets are consistent. The likeliest has a chance of ${round(r.chance, 3)}` +
+        `${r.ties > 1 ? `, and ${r.ties - 1} more are as likely` : ""}. ` +
+        `Lies: ${lies.map(pair).join(", ") || "none"}; suspected: ${suspects.map(pair).join(", ") || "none"}.${next}`;
+    },
+  };
+
+  // ---------------------------------------------------------------- particles that disagree, and the next question
+  const PARTICLES = 60, MOVES = 2;
+  function normals(u, n, from) {  // Box and Muller
+    const out = new Float64Array(n);
+    for (let i = 0; i < n; i += 2) {
+      const r = Math.sqrt(-2 * Math.log(1 - u[(from + i) % u.length])), t = 2 * Math.PI * u[(from + i + 1) % u.length];
+      out[i] = r * Math.cos(t);
+      if (i + 1 < n) out[i + 1] = r * Math.sin(t);
+    }
+    return out;
+  }
+  scenes.particles = {
+    points: true,
+    actions: [
+      ["Answer: same", s => s.result && s.result.next && s.links.push([...s.result.next, 1, 2])],
+      ["Answer: different", s => s.result && s.result.next && s.links.push([...s.result.next, -1, 2])],
+      ["Answer truly", s => {
+        const q = s.result && s.result.next;
+        if (q && s.truth) s.links.push([...q, s.truth[q[0]] === s.truth[q[1]] ? 1 : -1, 2]);
+      }],
+      ["Undo", s => { s.links.pop(); }],
+    ],
+    compute(s) {
+      const list = told(s), n = s.points.length, S = PARTICLES, size = S * 6, m = list.length;
+      if (m > 20) throw new Error("at most twenty answers here");
+      if (!s.wide) { const more = mulberry(11); s.wide = Float64Array.from({length: 120000}, more); }
+      const steps = m * MOVES, tries = 1 + 5 * S;
+      const u = new Float64Array(steps * tries);
+      for (let i = 0; i < u.length; i++) u[i] = s.wide[(i * 7 + 13) % s.wide.length];
+      const out = s.kernels.call("particle_run", {X: flat(s.points), ...linkArrays(list), n, d: 2, eps: s.values.eps,
+        lam: .5, tau: s.values.tau, S, D: 3, K: 2, W: normals(s.wide, size, 0),
+        V: normals(s.wide, steps * size, 4001), u, steps, size, tries, z: null, Q: null, tree: null, info: null});
+      let next = null, most = -1;
+      for (let i = 0; i < n; i++) for (let j = i + 1; j < n; j++)
+        if (out.tree[i] !== out.tree[j] && out.info[i * n + j] > most) { most = out.info[i * n + j]; next = [i, j]; }
+      const mean = [0, 1].map(c => s.points.reduce((t, p) => t + p[c] / n, 0));
+      const sd = [0, 1].map(c => Math.sqrt(s.points.reduce((t, p) => t + (p[c] - mean[c]) ** 2 / n, 0) + 1e-12));
+      return {list, ...out, heard: out.returned, next, bits: Math.max(most, 0) / Math.LN2, mean, sd,
+        z: s.truth ? matched(Array.from(out.z), s.truth) : Array.from(out.z)};
+    },
+    paint(board, s, r) {
+      const high = Math.min(s.height, board.wide * .75);
+      board.begin(high);
+      s.scale = board.wide;
+      const at = s.at = p => [p[0] * board.wide, (1 - p[1]) * high];
+      board.pen.save();
+      board.pen.beginPath(); board.pen.rect(0, 0, board.wide, high); board.pen.clip();
+      board.pen.globalAlpha = .45;
+      for (let q = 0; q < PARTICLES; q++) {
+        const w = [0, 1, 2].map(j => r.W[q * 6 + 2 * j] - r.W[q * 6 + 2 * j + 1]);
+        const f = [w[0] / r.sd[0], w[1] / r.sd[1]], c = w[2] - f[0] * r.mean[0] - f[1] * r.mean[1];
+        const ends = Math.abs(f[1]) > Math.abs(f[0])
+          ? [[-1, (f[0] - c) / f[1]], [2, (-2 * f[0] - c) / f[1]]] : [[(f[1] - c) / f[0], -1], [(-2 * f[1] - c) / f[0], 2]];
+        board.line(...at(ends[0]), ...at(ends[1]), board.soft, 1);
+      }
+      board.pen.globalAlpha = 1;
+      board.pen.restore();
+      drawLinks(board, s, r.list, null, at);
+      drawPoints(board, s, r.z, at, 5);
+      if (r.next) {
+        const ends = r.next.map(i => at(s.points[i]));
+        board.line(...ends[0], ...ends[1], board.ink, 1.6, [3, 4]);
+        for (const [x, y] of ends) board.disc(x, y, 10, null, board.ink, 2.4);
+      }
+    },
+    say(s, r) {
+      const score = s.truth ? ` Agreement with the truth: ${round(agreement(r.z, s.truth))}.` : "";
+      const cycle = r.list.length - r.heard;
+      return `${r.heard} answers heard${cycle ? `, ${cycle} not, since they close a cycle` : ""}; ${PARTICLES} particles. ` +
+        (r.next ? `Next question: points ${r.next.join(" and ")}, which promises ${round(r.bits)} bits.` : "Nothing is left to ask.") + score;
     },
   };
 
@@ -413,6 +621,7 @@
     catch (problem) { root.classList.add("csc-live-still"); return; }  // the picture stays
     const scene = scenes[config.draw], s = {...config.data, kernels, height: config.height, tool: "move"};
     s.links = s.links || [];
+    if (scene.ringed) s.chosen = 0;
     s.values = Object.fromEntries(config.sliders.map(c => [c.name, c.value]));
     const random = mulberry(7);
     s.order = s.order || Array.from({length: 2000}, (_, i) => i).sort(() => random() - .5);
@@ -456,9 +665,10 @@
         b.setAttribute("aria-checked", b.dataset.tool === s.tool));
       mark();
     }
+    for (const [name, act] of scene.actions || []) button(bar, name, () => { act(s); update(); });
     const begin = JSON.stringify({points: s.points, links: s.links, truth: s.truth});
     button(bar, "Start again", () => {
-      Object.assign(s, JSON.parse(begin), {chosen: 0, first: null, edge: 0});
+      Object.assign(s, JSON.parse(begin), {chosen: 0, first: null, edge: 0, lies: 0});
       for (const c of config.sliders) { s.values[c.name] = c.value; controls[c.name](c.value); }
       update();
     });
