@@ -48,6 +48,9 @@ STYLE = {
 }
 
 # %% ../nbs/08_plotting.ipynb #2e0871fc
+_SHARP = 2  # pixels of a stored picture for each pixel that a page shows
+
+
 def few_shades(
     png: bytes,  # picture as PNG
     colours: int = 128,  # shades kept, at most 256
@@ -76,7 +79,7 @@ def few_shades(
 
 
 def _small_inline():
-    "Inside a notebook kernel, store shown figures with few shades."
+    "Inside a notebook kernel, store shown figures sharp (2×) and with few shades."
     ip = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if not hasattr(ip, "kernel") or "inline" not in mpl.get_backend():
         return
@@ -84,8 +87,13 @@ def _small_inline():
     from IPython.core.pylabtools import print_figure
 
     def show(fig):
-        png = print_figure(fig, "png")
-        return png and base64.b64encode(few_shades(png)).decode()
+        png = print_figure(fig, "png", dpi=_SHARP * fig.dpi)
+        if not png:
+            return None
+        # width and height follow the signature of a PNG; pages show it at half of them
+        size = dict(width=(16, 20), height=(20, 24))
+        shown = {k: round(int.from_bytes(png[slice(*s)]) / _SHARP) for k, s in size.items()}
+        return base64.b64encode(few_shades(png, 40)).decode(), shown
 
     ip.display_formatter.formatters["image/png"].for_type(Figure, show)
 

@@ -176,8 +176,12 @@ def readable(cells):
                     c.metadata.setdefault("mystnb", {})["code_prompt_show"] = inside
             if caption:
                 c.metadata.setdefault("mystnb", {})["figure"] = {"caption": caption}
-            if alt:
-                c.metadata.setdefault("mystnb", {})["image"] = {"alt": alt}
+            image = {"alt": alt} if alt else {}
+            for o in c.get("outputs", []):  # a sharp picture is shown at its size in ink
+                shown = o.get("metadata", {}).get("image/png", {}).get("width")
+                image |= {"width": f"{shown}px"} if shown else {}
+            if image:
+                c.metadata.setdefault("mystnb", {})["image"] = image
         out.append(c)
     return out
 
