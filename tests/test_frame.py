@@ -1,5 +1,5 @@
-"""The frame of the book as a reader of the built site meets it: parts, numbers, facts, tables,
-tracks, captions."""
+"""The frame of the book as a reader of the site meets it.
+Parts, numbers, facts, tables, tracks, captions."""
 
 import re
 import subprocess
