@@ -74,6 +74,8 @@ def _find(name, origin):
     return None, None
 
 # %% ../nbs/05_datasets.ipynb #3ed6580d
+#| code-fold: true
+#| code-summary: "DatasetTable: rows (dicts with the same keys) that print as a table"
 class DatasetTable(list):
     "Rows (dicts with the same keys) that print as a table."
 
@@ -123,6 +125,8 @@ def available() -> DatasetTable:  # one row per set
     return rows
 
 # %% ../nbs/05_datasets.ipynb #c5947c6b
+#| code-fold: true
+#| code-summary: "read_table: split a CSV into its feature columns `f0, f1, …` and the others"
 def _floats(rows, cols, head):
     "Cells as floats, empty ones NaN; a bad cell is named."
     try:
@@ -215,6 +219,8 @@ def scale_columns(
     return np.where(flat & ~np.isnan(X), 0.0, (X - lo) / np.where(flat, 1.0, size))
 
 # %% ../nbs/05_datasets.ipynb #012915fd
+#| code-fold: true
+#| code-summary: "_tree, _extras"
 def _tree(paths, parent_of):
     "0/1 matrix of labels with all ancestors, the label names, and the parent of each."
     up = lambda l: [l] + up(parent_of[l]) if parent_of.get(l) else [l]
@@ -291,6 +297,8 @@ def _missing(name, r, error=None):
     return FileNotFoundError("\n".join([say[0], say[1] + ".", *say[2:]]))
 
 # %% ../nbs/05_datasets.ipynb #a3ced8a4
+#| code-fold: true
+#| code-summary: "_from_openml: features, names, labels of one index row through `fetch_openml`"
 _CRABS = ("FL", "RW", "CL", "CW", "BD")
 
 
@@ -319,6 +327,8 @@ def _from_openml(r):
     return X, [b.feature_names[j] for j in keep], np.array([str(v) for v in b.target])
 
 # %% ../nbs/05_datasets.ipynb #ef741c04
+#| code-fold: true
+#| code-summary: "_describe, _read_local"
 def _describe(b):
     "Text for `DESCR`."
     lines = [
@@ -361,6 +371,8 @@ def _read_local(name, r, path, where):
     return X, names, other.pop("label"), other, sha
 
 # %% ../nbs/05_datasets.ipynb #3344cc4f
+#| code-fold: true
+#| code-summary: "Dataset, load"
 class Dataset(Bunch):
     "A `Bunch` that shows what it is instead of its arrays."
 
@@ -460,6 +472,8 @@ def __getattr__(name):
     return partial(load, known)
 
 # %% ../nbs/05_datasets.ipynb #8bc6b019
+#| code-fold: true
+#| code-summary: "_rng, _toy"
 def _rng(random_state):
     "A numpy Generator from None, an int, a Generator or a RandomState."
     if isinstance(random_state, np.random.RandomState):
@@ -509,6 +523,8 @@ def pair_of(
     return np.c_[t - b * (b - 1) // 2, b]
 
 # %% ../nbs/05_datasets.ipynb #a94a47b6
+#| code-fold: true
+#| code-summary: "sample_links: random pairs answered from `y`, each answer wrong with chance `noise`"
 def sample_links(
     y: np.ndarray,  # true clusters
     n_links: int,  # number of different pairs
@@ -548,6 +564,8 @@ def sample_links(
     return pairs, np.where(wrong, -truth, truth).astype(np.int8), wrong
 
 # %% ../nbs/05_datasets.ipynb #82a1aa31
+#| code-fold: true
+#| code-summary: "toy_links: three stretched parallel clusters with noisy links; k-means cuts across them"
 def toy_links(
     n: int = 90,
     n_links: int = 240,  # points, links (the default: 6 % of all pairs)
@@ -584,6 +602,8 @@ def toy_links(
     return b
 
 # %% ../nbs/05_datasets.ipynb #72c29cde
+#| code-fold: true
+#| code-summary: "_pattern: noise-free points and clusters of one pattern; the last also scales its noise"
 PATTERNS = ("moons", "rings", "lines", "cross", "spirals", "sizes")
 
 
@@ -621,6 +641,8 @@ def _pattern(name, n, rng):
     ] * rng.normal(size=(n, 2)) * [1.1, 0.45], y
 
 # %% ../nbs/05_datasets.ipynb #37446641
+#| code-fold: true
+#| code-summary: "toy_patterns: one of six 2-D patterns, with a share r of links, as Figure 2 of paper 004 uses them"
 def toy_patterns(
     name: str = "moons",  # one of `PATTERNS`
     n: int = 240,
@@ -660,6 +682,8 @@ def toy_patterns(
     return b
 
 # %% ../nbs/05_datasets.ipynb #bc558dc0
+#| code-fold: true
+#| code-summary: "toy_counts: word counts of images in overlapping classes, like Table 4 of paper 004"
 def toy_counts(
     n: int = 100,
     n_classes: int = 10,
@@ -713,6 +737,8 @@ def toy_counts(
     return b
 
 # %% ../nbs/05_datasets.ipynb #4a1fe6af
+#| code-fold: true
+#| code-summary: "toy_experts: blobs, and people of known accuracy who answer pairs: section 3.2 of paper 000"
 def _n_wrong(q, accuracy):
     return int(np.floor(q * (1 - accuracy) + 1e-9))
 
@@ -775,6 +801,8 @@ def toy_experts(
     return Dataset(**b, sensitivity=sens, specificity=spec)
 
 # %% ../nbs/05_datasets.ipynb #1ccedade
+#| code-fold: true
+#| code-summary: "_pairs_of_kind: m different pairs within (same) or across clusters, drawn in rounds, without a list"
 def _pairs_of_kind(y, m, same, rng):
     "m different pairs within (same) or across clusters, drawn in rounds, without a list"
     "of all."
@@ -801,6 +829,8 @@ def _pairs_of_kind(y, m, same, rng):
     return pair_of(found[:m])
 
 # %% ../nbs/05_datasets.ipynb #0910b1e7
+#| code-fold: true
+#| code-summary: "triplet_answer, toy_triplets"
 ANSWERS = np.array(["ab", "ac", "bc", "none"])
 
 
@@ -875,6 +905,8 @@ def toy_triplets(
     return b
 
 # %% ../nbs/05_datasets.ipynb #4300e7f5
+#| code-fold: true
+#| code-summary: "toy_bags: overlapping blobs packed into bags that tell the set of their classes"
 def toy_bags(
     n_bags: int = 40,
     k: int = 4,  # bags, classes
@@ -928,6 +960,8 @@ def toy_bags(
     return b
 
 # %% ../nbs/05_datasets.ipynb #a42d86d6
+#| code-fold: true
+#| code-summary: "toy_disc: two clusterings in different features, a score related to the looser: 001, section"
 def toy_disc(
     n: int = 200,
     *,
@@ -964,6 +998,8 @@ def toy_disc(
     return _toy(X, y, rng, "two clusterings and a score", scores=s, target_34=y34)
 
 # %% ../nbs/05_datasets.ipynb #c32e7fc6
+#| code-fold: true
+#| code-summary: "toy_active: two long clusters on both sides of a line through the origin"
 def toy_active(
     n: int = 120,
     *,
@@ -1003,6 +1039,8 @@ def toy_active(
     )
 
 # %% ../nbs/05_datasets.ipynb #0a9ebb66
+#| code-fold: true
+#| code-summary: "toy_graph: a small connected constraint graph with exactly `n_lies` wrong answers"
 def toy_graph(
     n: int = 12,
     k: int = 3,
@@ -1053,6 +1091,8 @@ def toy_graph(
     return b
 
 # %% ../nbs/05_datasets.ipynb #e88a2d5e
+#| code-fold: true
+#| code-summary: "toy_tree: label sets from a two-level tree with labels missing, the model of thesis chapter 5"
 def toy_tree(
     n: int = 600,
     *,
@@ -1112,6 +1152,8 @@ def toy_tree(
     )
 
 # %% ../nbs/05_datasets.ipynb #041121ec
+#| code-fold: true
+#| code-summary: "make_linked_blobs: gaussian blobs of any size with random links"
 def make_linked_blobs(
     n: int = 1000,
     d: int = 2,

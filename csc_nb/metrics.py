@@ -21,6 +21,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from .constraints import as_constraints
 
 # %% ../nbs/04_metrics.ipynb #781dfbb8
+#| code-fold: true
+#| code-summary: "_array, _codes, _cells"
 def _array(values, what):
     "An array, or a sentence on lists of different lengths."
     try:
@@ -77,6 +79,8 @@ def _cells(i, j, R, C):
     return row[:m], col[:m], count[:m]
 
 # %% ../nbs/04_metrics.ipynb #225c99a3
+#| code-fold: true
+#| code-summary: "Contingency, contingency"
 class Contingency(NamedTuple):
     """Sparse table of two labellings: the non-empty cells and the margins.
 
@@ -135,6 +139,8 @@ def contingency(
     )
 
 # %% ../nbs/04_metrics.ipynb #909e05ad
+#| code-fold: true
+#| code-summary: "PairCounts, pair_counts"
 class PairCounts(NamedTuple):
     """Pairs of points by where they are together.
 
@@ -221,6 +227,8 @@ def prf(
     return PRF(share(tp, fp), share(tp, fn), share(2 * tp, fp + fn))
 
 # %% ../nbs/04_metrics.ipynb #f61df4c1
+#| code-fold: true
+#| code-summary: "pairwise_prf, pairwise_f"
 def _row_numbers(rows, n):
     "Row numbers below n, or a sentence."
     rows = np.atleast_1d(_array(rows, "without_points"))
@@ -336,6 +344,8 @@ def ari(
     return 2 * (tp * tn - fp * fn) / ((tp + fn) * (fn + tn) + (tp + fp) * (fp + tn))
 
 # %% ../nbs/04_metrics.ipynb #591ca6cf
+#| code-fold: true
+#| code-summary: "Information, information, nmi_arithmetic …"
 class Information(NamedTuple):
     "Entropies of two labellings and their mutual information, in nats."
 
@@ -463,6 +473,8 @@ def purity(
     return float(best.sum() / c.n) if c.n else 1.0
 
 # %% ../nbs/04_metrics.ipynb #4d6233fe
+#| code-fold: true
+#| code-summary: "cluster_scores: every measure of two partitions, from one table"
 def cluster_scores(
     y_true,  # `(n,)` classes, or a `Contingency`
     y_pred=None,  # `(n,)` clusters
@@ -496,6 +508,8 @@ def cluster_scores(
     )
 
 # %% ../nbs/04_metrics.ipynb #f8b5df7e
+#| code-fold: true
+#| code-summary: "kept_answers, constraint_accuracy"
 def kept_answers(
     labels,  # `(n,)` clusters
     constraints,  # anything `as_constraints` takes
@@ -554,6 +568,8 @@ def constraint_accuracy(
     return float(np.mean(shares)) if shares else float("nan")
 
 # %% ../nbs/04_metrics.ipynb #2ce76fb9
+#| code-fold: true
+#| code-summary: "ConstraintScorer, constraint_scorer"
 class ConstraintScorer(BaseEstimator):
     """Scorer `scorer(estimator, X, y=None)`: share of held answers that the clusters
 
@@ -630,6 +646,8 @@ def _labels_for(estimator, X):
     return last.labels_
 
 # %% ../nbs/04_metrics.ipynb #5136fda8
+#| code-fold: true
+#| code-summary: "wrong_answers, noise_detection"
 def wrong_answers(
     constraints,  # anything `as_constraints` takes
     y_true,  # `(n,)` true classes
@@ -688,6 +706,8 @@ def noise_detection(
     )
 
 # %% ../nbs/04_metrics.ipynb #70bcfa2a
+#| code-fold: true
+#| code-summary: "edge_rf: number of edges in exactly one of two trees on the same nodes, eq. (5)"
 def _tree_edges(parents, directed):
     "Edges of a rooted tree as a set; says what is wrong when it is none."
     p = np.atleast_1d(_array(parents, "parents"))
@@ -772,6 +792,8 @@ def average_aligned_rank(
     return rankdata(-aligned if higher_is_better else aligned).reshape(S.shape).mean(0)
 
 # %% ../nbs/04_metrics.ipynb #f662c4af
+#| code-fold: true
+#| code-summary: "Interval, t_interval"
 class Interval(NamedTuple):
     "A mean with the half-width of its confidence interval; prints as `0.873 ± 0.012`."
 

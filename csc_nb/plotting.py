@@ -24,6 +24,8 @@ __all__ = ['STYLE', 'PALETTE', 'MARKERS', 'GREY', 'LINKS', 'LINK_NAMES', 'few_sh
            'pair_bits', 'PairEntropyDisplay', 'Spread', 'spread', 'Table', 'table']
 
 # %% ../nbs/08_plotting.ipynb #befd3271
+#| code-fold: true
+#| code-summary: "settings"
 STYLE = {
     "figure.figsize": (5, 3.5),
     "figure.dpi": 100,
@@ -48,6 +50,11 @@ STYLE = {
 }
 
 # %% ../nbs/08_plotting.ipynb #2e0871fc
+#| code-fold: true
+#| code-summary: "few_shades: the same picture with few shades, as a palette PNG; the original when that is smaller"
+_SHARP = 2  # pixels of a stored picture for each pixel that a page shows
+
+
 def few_shades(
     png: bytes,  # picture as PNG
     colours: int = 128,  # shades kept, at most 256
@@ -76,7 +83,7 @@ def few_shades(
 
 
 def _small_inline():
-    "Inside a notebook kernel, store shown figures with few shades."
+    "Inside a notebook kernel, store shown figures sharp (2×) and with few shades."
     ip = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if not hasattr(ip, "kernel") or "inline" not in mpl.get_backend():
         return
@@ -84,8 +91,13 @@ def _small_inline():
     from IPython.core.pylabtools import print_figure
 
     def show(fig):
-        png = print_figure(fig, "png")
-        return png and base64.b64encode(few_shades(png)).decode()
+        png = print_figure(fig, "png", dpi=_SHARP * fig.dpi)
+        if not png:
+            return None
+        # width and height follow the signature of a PNG; pages show it at half of them
+        size = dict(width=(16, 20), height=(20, 24))
+        shown = {k: round(int.from_bytes(png[slice(*s)]) / _SHARP) for k, s in size.items()}
+        return base64.b64encode(few_shades(png, 40)).decode(), shown
 
     ip.display_formatter.formatters["image/png"].for_type(Figure, show)
 
@@ -117,6 +129,8 @@ class use_style:
         return f"house style: {len(self._old)} settings"
 
 # %% ../nbs/08_plotting.ipynb #ec2dde11
+#| code-fold: true
+#| code-summary: "cluster_style: colour and marker of cluster `k`; the same everywhere in the book"
 PALETTE = (
     "#0072B2",
     "#E69F00",
@@ -151,6 +165,8 @@ def cluster_style(
     return PALETTE[k % len(PALETTE)], MARKERS[k // len(PALETTE) % len(MARKERS)]
 
 # %% ../nbs/08_plotting.ipynb #bbaac77b
+#| code-fold: true
+#| code-summary: "Plane, best_plane"
 class Plane(NamedTuple):
     "A 2-D view of data: call it on rows to get their coordinates in the picture."
 
@@ -209,6 +225,8 @@ def _name_axes(ax, plane):
         )
 
 # %% ../nbs/08_plotting.ipynb #9e1077f2
+#| code-fold: true
+#| code-summary: "plot_clusters: scatter of `X` coloured by cluster"
 def plot_clusters(
     X: np.ndarray,  # `(n, d)` points; more than two columns are projected
     labels=None,  # `(n,)` clusters; none: all grey
@@ -362,6 +380,8 @@ def disagrees(
     return ((v > 0) & ~same) | ((v < 0) & same)
 
 # %% ../nbs/08_plotting.ipynb #606bde4a
+#| code-fold: true
+#| code-summary: "_mask, _sample"
 def _mask(which, m, name):
     "A bool mask over the m links, from a mask or from link numbers."
     which = np.asarray([] if which is None else which)
@@ -386,6 +406,8 @@ def _sample(m, max_links, random_state):
     return np.sort(rng.choice(m, max_links, replace=False))
 
 # %% ../nbs/08_plotting.ipynb #9470f1ac
+#| code-fold: true
+#| code-summary: "plot_links: draw links over points: must solid green, cannot dashed red, don't know dotted grey"
 def plot_links(
     X: np.ndarray,  # `(n, d)` points
     constraints,  # the links
@@ -469,6 +491,8 @@ def plot_links(
     return ax
 
 # %% ../nbs/08_plotting.ipynb #e1902ec2
+#| code-fold: true
+#| code-summary: "link_legend: legend for the kinds of link that occur; keeps entries which are already there"
 def _draw_links(ax, Z, a, b, v, width, opacity, suspect):
     "One `LineCollection` per kind of link, and one for the halo of suspects."
     lines = np.stack([Z[a], Z[b]], 1)
@@ -524,6 +548,8 @@ def link_legend(ax, values=(1, -1), wrong=False, broken=False, suspect=False):
     )
 
 # %% ../nbs/08_plotting.ipynb #0d4b32bb
+#| code-fold: true
+#| code-summary: "plot_circles: discs around centres; the shadow of a ball in d dimensions is a disc of its radius"
 def plot_circles(
     centers: np.ndarray,  # `(K, d)` centres
     radius,  # one radius, or one per centre
@@ -583,6 +609,8 @@ class _Display:
         )
 
 # %% ../nbs/08_plotting.ipynb #ece71e05
+#| code-fold: true
+#| code-summary: "ConstraintGraphDisplay: points and links; broken links thick, wrong answers crossed, suspects in a halo"
 class ConstraintGraphDisplay(_Display):
     """Points and links; broken links thick, wrong answers crossed, suspects in a halo.
 
@@ -690,6 +718,8 @@ class ConstraintGraphDisplay(_Display):
         return self
 
 # %% ../nbs/08_plotting.ipynb #71647dc6
+#| code-fold: true
+#| code-summary: "ExpertWeightsDisplay: recovered (filled) and true (open) accuracy of each expert"
 class ExpertWeightsDisplay(_Display):
     """Recovered (filled) and true (open) accuracy of each expert.
 
@@ -797,6 +827,8 @@ class ExpertWeightsDisplay(_Display):
         return self
 
 # %% ../nbs/08_plotting.ipynb #4201c077
+#| code-fold: true
+#| code-summary: "query_curve: score of an active learner after each answer"
 def query_curve(
     learner,  # active learner with `start`, `ask`, `tell`, `labels_`
     X,
@@ -842,6 +874,8 @@ def query_curve(
     return np.array(out + [out[-1]] * (budget + 1 - len(out)))
 
 # %% ../nbs/08_plotting.ipynb #6a63d911
+#| code-fold: true
+#| code-summary: "QueryCurveDisplay: score against number of queries; mean over repeats, with a band"
 class QueryCurveDisplay(_Display):
     """Score against number of queries; mean over repeats, with a band.
 
@@ -940,6 +974,8 @@ class QueryCurveDisplay(_Display):
         return self
 
 # %% ../nbs/08_plotting.ipynb #b75a4615
+#| code-fold: true
+#| code-summary: "ObjectiveDisplay: objective per iteration; steps against `sense` are crossed"
 class ObjectiveDisplay(_Display):
     """Objective per iteration; steps against `sense` are crossed.
 
@@ -1014,6 +1050,8 @@ class ObjectiveDisplay(_Display):
         return self
 
 # %% ../nbs/08_plotting.ipynb #dda618f6
+#| code-fold: true
+#| code-summary: "tree_order: depth-first order of a label tree"
 def tree_order(
     parents,  # `(K,)` parent of each label; negative, itself or ≥ K: under the root
 ) -> tuple:  # labels from the root down, and the depth of each
@@ -1050,6 +1088,8 @@ def tree_order(
     return np.array(order), np.array(depth)
 
 # %% ../nbs/08_plotting.ipynb #0da15999
+#| code-fold: true
+#| code-summary: "LabelTreeDisplay: a label tree, and beside it the co-occurrence matrix in the tree's order"
 class LabelTreeDisplay(_Display):
     """A label tree, and beside it the co-occurrence matrix in the tree's order.
 
@@ -1156,6 +1196,8 @@ def pair_bits(
     return h
 
 # %% ../nbs/08_plotting.ipynb #773ce7b3
+#| code-fold: true
+#| code-summary: "PairEntropyDisplay: heat map of pair entropies, the chosen pair starred"
 class PairEntropyDisplay(_Display):
     """Heat map of pair entropies, the chosen pair starred.
 
@@ -1218,6 +1260,8 @@ class PairEntropyDisplay(_Display):
         return self
 
 # %% ../nbs/08_plotting.ipynb #2ebdc49d
+#| code-fold: true
+#| code-summary: "Spread, spread"
 class Spread(NamedTuple):
     "Mean and standard deviation over `n` repeats."
 
@@ -1259,6 +1303,8 @@ def _show(v, digits):
     return f"{v:.{digits}f}" if isinstance(v, (float, np.floating)) else str(v)
 
 # %% ../nbs/08_plotting.ipynb #a47096bf
+#| code-fold: true
+#| code-summary: "Table: rows of values that show as an HTML table in a notebook and as aligned text elsewhere"
 class Table:
     """Rows of values that show as an HTML table in a notebook and as aligned text elsewhere.
 
@@ -1309,6 +1355,8 @@ class Table:
         )
 
 # %% ../nbs/08_plotting.ipynb #d6725167
+#| code-fold: true
+#| code-summary: "table: a table of results; `None` shows as a dash, a `Spread` as mean ± sd"
 def table(
     rows,  # list of dicts, or of sequences
     columns=None,  # names, or a selection of the dicts' keys

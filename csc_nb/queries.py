@@ -379,6 +379,8 @@ class NPU(BaseEstimator):
             yield from place_row(x, groups, likely, board, first_member=True)
 
 # %% ../nbs/24_query_strategies.ipynb #56bb9bfe
+#| code-fold: true
+#| code-summary: "random pairs, with or without cycles"
 class RandomPairs(BaseEstimator):
     """Pairs at random, none twice.
 

@@ -24,6 +24,8 @@ from sklearn.utils import check_random_state
 from .estimators import different_rows
 
 # %% ../nbs/07_spectral.ipynb #a516eec0
+#| code-fold: true
+#| code-summary: "neighbours, near_origin"
 def neighbours(
     X: np.ndarray,  # `(n, d)`
     n_neighbors: int,  # at most n-1 are returned
@@ -117,6 +119,8 @@ def knn_affinity(
     return _graph(idx, np.ones(idx.shape), symmetric)
 
 # %% ../nbs/07_spectral.ipynb #29531bc7
+#| code-fold: true
+#| code-summary: "median_sigma, rbf_affinity"
 def median_sigma(
     X: np.ndarray,  # `(n, d)`
     max_rows: int = 1000,  # more rows are sampled
@@ -190,6 +194,8 @@ def _with_diagonal(W, value):
     return W
 
 # %% ../nbs/07_spectral.ipynb #46393c2e
+#| code-fold: true
+#| code-summary: "local_scales, local_affinity"
 def local_scales(
     dist: np.ndarray,  # `(n, t')` distances to the nearest neighbours
     t: int = 7,  # which neighbour
@@ -328,6 +334,8 @@ def ncut(
     return float(ok.sum() - (np.ravel(inside)[ok] / vol[ok]).sum())
 
 # %% ../nbs/07_spectral.ipynb #9928c1f5
+#| code-fold: true
+#| code-summary: "normalised_operator: eq. (3) as products; nothing of size n × n is formed"
 def normalised_operator(
     W,  # `(n, n)` symmetric affinity, sparse or dense
     low_rank=(),  # list of `(c, G)`: adds c·GG', or `(c, G, R)`: adds c·GRG'; G is `(n, r)`
@@ -401,6 +409,8 @@ def component_vectors(
     return U[:, : int((total > 0).sum())]
 
 # %% ../nbs/07_spectral.ipynb #8728862a
+#| code-fold: true
+#| code-summary: "leading: the `k` leading eigenpairs; those of `U` are set aside as S-2UU^\top"
 def _signed(V):
     "Flip columns so that the entry of largest size is positive."
     if not V.size:
@@ -495,6 +505,8 @@ def leading(
     return np.r_[w, w2], np.c_[V, V2]
 
 # %% ../nbs/07_spectral.ipynb #674e23a6
+#| code-fold: true
+#| code-summary: "Embedding: leading eigenvectors of the normalised operator"
 class Embedding(NamedTuple):
     """Leading eigenvectors of the normalised operator.
 
@@ -540,6 +552,8 @@ def _check_affinity(W, k):
         )
 
 # %% ../nbs/07_spectral.ipynb #da424228
+#| code-fold: true
+#| code-summary: "spectral_embedding: the `k` leading eigenvectors of eq. (3)"
 def spectral_embedding(
     W,  # `(n, n)` symmetric affinity, sparse or dense
     k: int,  # number of eigenvectors
@@ -619,6 +633,8 @@ def eigengap(
     return int(np.argmax(v[:-1] - v[1:])) + 1 if len(v) > 1 else len(v)
 
 # %% ../nbs/07_spectral.ipynb #6cbc928e
+#| code-fold: true
+#| code-summary: "limit_clusters, unit_rows, round_kmeans"
 def limit_clusters(
     X: np.ndarray,  # `(n, d)` rows
     n_clusters: int,  # clusters wanted
@@ -685,6 +701,8 @@ def round_kmeans(
     return labels
 
 # %% ../nbs/07_spectral.ipynb #ee833491
+#| code-fold: true
+#| code-summary: "round_rotation: labels by the nearest discrete rotation (Yu and Shi)"
 def _rotate(U, first, max_iter):
     "One run of the alternation; labels and the values of φ."
     n, K = U.shape
@@ -738,6 +756,8 @@ def round_rotation(
     return labels
 
 # %% ../nbs/07_spectral.ipynb #6f066176
+#| code-fold: true
+#| code-summary: "spectral_labels: embed and round"
 def spectral_labels(
     W,  # `(n, n)` symmetric affinity
     n_clusters: int,

@@ -69,6 +69,25 @@ def test_the_gate_notices(tmp_path, monkeypatch):
     assert set(typography.excess(path, {})) == set(typography.GOALS)
 
 
+def test_every_piece_of_an_exercise_is_missed():
+    "Mark, hint, starter and solution are each asked for; with all four nothing is wanting."
+    from nbformat.v4 import new_code_cell, new_markdown_cell
+
+    task = new_markdown_cell("## Exercises\n\n1. ● Do it.\n\n   *Hint.* Think.")
+    starter = new_code_cell("def f():\n    return ...  # your turn")
+    fold = '#| code-fold: true\n#| code-summary: "Solution 1"\n'
+    solution = new_code_cell(fold + "f = 1")
+    whole = [task, starter, solution]
+    assert typography.exercise_faults(whole) == []
+    assert typography.exercise_faults(whole[:2]) == ["1: no solution"]
+    assert typography.exercise_faults(whole[::2]) == ["1: no starter"]
+    bare = new_markdown_cell("## Exercises\n\n1. Do it.")
+    assert typography.exercise_faults([bare, starter, solution]) == [
+        "1: no mark",
+        "1: no hint",
+    ]
+
+
 @pytest.fixture(scope="module")
 def built():
     if not (DOCS / "index.html").exists():

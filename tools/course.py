@@ -15,7 +15,7 @@ from typography import exercises, pages
 
 DIRECTIVE = re.compile(r"^#\|.*\n?", re.M)
 SOLVED = re.compile(r'^#\|\s*code-summary:\s*"?Solution', re.M)
-TOLD = re.compile(r"^(\*\*Solution|#+\s*Solutions)")
+TOLD = re.compile(r"^(\*\*Solution|#+\s*Solutions|<details><summary>Solution)")
 POINTER = re.compile(r"\s*\*Solution:?\*:?[^\n]*?folded[^\n]*")
 TURN = "# your turn"
 
@@ -53,7 +53,7 @@ def student(nb):
             else:
                 mine.source = POINTER.sub("", mine.source)
             copy.cells.append(mine)
-        elif cell.cell_type == "code" and copy.cells[-1].source != TURN:
+        elif cell.cell_type == "code" and TURN.lstrip("# ") not in copy.cells[-1].source:
             copy.cells.append(nbformat.v4.new_code_cell(TURN, id=cell.id))
     return copy
 

@@ -153,9 +153,19 @@ def option(source, name):
 EXPORTED = '#| code-fold: show\n#| code-summary: "Exported source"\n'  # nbdev's
 
 
-def readable(cells):
+def words(path):
+    "Caption and alternative text of each cell by its id; nbdev drops their later lines."
+    cells = nbformat.read(path, 4).cells
+    return {
+        c.id: [option(c.source, name) for name in ("fig-cap", "fig-alt")]
+        for c in cells
+        if c.cell_type == "code"
+    }
+
+
+def readable(cells, said):
     """Cells as a reader wants them: no directives, and no signature where the source
-    itself follows."""
+    itself follows; `said` has captions and alternative texts."""
     out = []
     for c in cells:
         if c.cell_type == "code":
@@ -166,7 +176,7 @@ def readable(cells):
             hidden = re.search(r"^#\|\s*echo:\s*false", c.source, re.M)
             folded = re.search(r"^#\|\s*code-fold:\s*true", c.source, re.M)
             inside = option(c.source, "code-summary")
-            caption, alt = option(c.source, "fig-cap"), option(c.source, "fig-alt")
+            caption, alt = said.get(c.get("id"), ("", ""))
             c.source = re.sub(r"^#\|.*\n?", "", c.source, flags=re.M).strip("\n")
             if hidden:
                 c.metadata["tags"] = ["remove-input"]
@@ -176,8 +186,12 @@ def readable(cells):
                     c.metadata.setdefault("mystnb", {})["code_prompt_show"] = inside
             if caption:
                 c.metadata.setdefault("mystnb", {})["figure"] = {"caption": caption}
-            if alt:
-                c.metadata.setdefault("mystnb", {})["image"] = {"alt": alt}
+            image = {"alt": alt} if alt else {}
+            for o in c.get("outputs", []):  # a sharp picture is shown at its size in ink
+                shown = o.get("metadata", {}).get("image/png", {}).get("width")
+                image |= {"width": f"{shown}px"} if shown else {}
+            if image:
+                c.metadata.setdefault("mystnb", {})["image"] = image
         out.append(c)
     return out
 
@@ -223,7 +237,7 @@ def prepare(proc, src):
                 and not (c.cell_type == "markdown" and c.source.startswith("# "))
             ),
         ]
-        nb.cells = readable(nb.cells)
+        nb.cells = readable(nb.cells, words(NBS / path))
         if str(path) in names:
             links = ", ".join(f"[{n}](api/{n}.md)" for n in names[str(path)])
             nb.cells.insert(1, nbformat.v4.new_markdown_cell(f"Reference: {links}"))

@@ -24,7 +24,7 @@ GOALS = {
     "no_caption": 0,  # pictures without a caption
     "visible": 400,  # lines of code that nobody has folded
     "gap": 15,  # cells in a row without a picture
-    "unsolved": 0,  # exercises without a solution
+    "unsolved": 0,  # exercises without mark, hint, starter cell or folded solution
     "thin": 0,  # tenths of a word a line short of eight words for each visible line of code
 }
 
@@ -49,6 +49,15 @@ def static_picture(cell):
     return any("image/png" in o.get("data", {}) for o in cell.get("outputs", []))
 
 
+def captioned(cell, cells):
+    "Has the picture a caption: its own, or a paragraph *Figure n.* right below?"
+    if re.search(r"^#\|\s*fig-cap:", cell.source, re.M):
+        return True
+    at = next(i for i, c in enumerate(cells) if c is cell)
+    below = (c for c in cells[at + 1 : at + 4] if c.cell_type == "markdown")
+    return next(below, cell).source.lstrip().startswith("*Figure")
+
+
 def longest_gap(cells):
     seen = [i for i, c in enumerate(cells) if c.cell_type == "code" and picture(c)]
     return max(b - a for a, b in zip([0, *seen], [*seen, len(cells)]))
@@ -62,6 +71,40 @@ def exercises(prose):
     return len(re.findall(r"^\d+\.", parts[1], re.M)), len(
         re.findall(r"[Ss]olution", prose)
     )
+
+
+SOLVED = re.compile(r'^#\|\s*code-summary:\s*"?Solution|^<details><summary>Solution', re.M)
+
+
+def exercise_faults(cells):
+    "What each exercise of a page lacks: mark, hint, starter, solution. One sentence each."
+    sources = [c.source for c in cells]
+    heads = [i for i, s in enumerate(sources) if re.search(r"^## Exercises", s, re.M)]
+    if not heads:
+        return []
+    had, now = {}, None
+    for c in cells[heads[0] :]:
+        if c.cell_type == "code":
+            if now:
+                folded = re.search(r"^#\|\s*code-fold:\s*true", c.source, re.M)
+                had[now] |= {"solution" if SOLVED.search(c.source) else "starter"} - (
+                    {"starter"} if folded else set()
+                )
+            continue
+        text = re.split(r"^## Exercises[^\n]*\n", c.source, flags=re.M)[-1]
+        text, *over = re.split(r"^## ", text, maxsplit=1, flags=re.M)
+        for piece in re.split(r"^(?=\d+\. )", text, flags=re.M):
+            if begins := re.match(r"(\d+)\. +(●*)", piece):
+                now = int(begins[1])
+                had[now] = {"mark"} if begins[2] else set()
+            if now and re.search(r"\*Hint\.?\*|[Hh]int", piece):
+                had[now].add("hint")
+            if now and (SOLVED.search(piece) or "No solution is known" in piece):
+                had[now] |= {"solution", "starter"} if "No sol" in piece else {"solution"}
+        if over:
+            break
+    wanted = ("mark", "hint", "starter", "solution")
+    return [f"{n}: no {w}" for n, own in had.items() for w in wanted if w not in own]
 
 
 def measure(path):
@@ -78,16 +121,15 @@ def measure(path):
         "bare_numbers": sum("np.float64(" in plain(o) for o in outputs),
         "raw_dicts": sum(bool(re.match(r"\{'\w+': ", plain(o))) for o in outputs),
         "no_alt": sum("fig-alt:" not in c.source for c in pictures),
-        "no_caption": sum("fig-cap:" not in c.source for c in pictures),
+        "no_caption": sum(not captioned(c, cells) for c in pictures),
+        "unsolved": len(exercise_faults(cells)),
     }
     if LESSONS.fullmatch(number(path)) and path.parent == NBS:
         visible = visible_lines(nb)
-        asked, solved = exercises(prose)
         words = len(re.sub(r"\$[^$]*\$|\|[-:| ]+\|", " ", prose).split())
         found |= {
             "visible": visible,
             "gap": longest_gap(cells),
-            "unsolved": max(0, asked - solved),
             "thin": max(0, round(80 - 10 * words / max(visible, 1))),
         }
     return found

@@ -32,6 +32,8 @@ from ..graph import tally_pairs
 from ..spectral import spectral_labels
 
 # %% ../../nbs/23_crowd_baselines.ipynb #3c693503
+#| code-fold: true
+#| code-summary: "Votes, and how they are counted"
 class Votes(NamedTuple):
     """Votes about distinct pairs.
 
