@@ -7,7 +7,8 @@ __all__ = ['register', 'methods', 'bad_columns', 'explain_bad_columns', 'renamed
            'parameter_comments', 'parameter_sentence', 'check_scale', 'free_memory',
            'check_room', 'without_advice', 'different_rows', 'warn_fewer_clusters',
            'clearly_worse', 'kept_answers', 'misled', 'examine_fit', 'frame_index',
-           'ConstrainedClusterer', 'broken_answers', 'cannot_clique', 'warn_cannot_clique']
+           'in_pieces', 'ConstrainedClusterer', 'broken_answers', 'cannot_clique',
+           'warn_cannot_clique']
 
 # %% ../nbs/01a_estimators.ipynb #14602da6
 import functools
@@ -520,6 +521,44 @@ def frame_index(X):
     return X.index if hasattr(X, "iloc") and hasattr(X, "index") else None
 
 
+def in_pieces(
+    X,  # what a user gave to `fit` or `predict`
+) -> bool:
+    """Is it a table in pieces (chapter 34)? A memory map counts from 256 MB on.
+
+    Parameters
+    ----------
+    X
+        what a user gave to `fit` or `predict`
+
+    Returns
+    -------
+    bool
+    """
+    if hasattr(X, "__dask_graph__") or hasattr(X, "piece_rows"):
+        return True
+    if isinstance(X, np.memmap):
+        return X.ndim == 2 and X.nbytes >= 2**28
+    if isinstance(X, (list, tuple)) and len(X):
+        return all(isinstance(a, np.ndarray) and a.ndim == 2 for a in X)
+    return callable(X) and not hasattr(X, "__array__")
+
+
+def _by_pieces(method):
+    "A prediction that also takes a table in pieces."
+
+    @functools.wraps(method)
+    def predict(self, X, *args, **kwargs):
+        if in_pieces(X):
+            from csc_nb.outgrow import predict_chunks
+
+            return predict_chunks(self, X, method.__name__)
+        return method(self, X, *args, **kwargs)
+
+    predict.takes_pieces = True
+    return predict
+
+
 def _checked_fit(fit):
     "`fit` that checks parameters first and never ignores side information given as `y`."
 
@@ -533,6 +572,10 @@ def _checked_fit(fit):
                     f"answers were given twice: in the second place and as {keyword}=."
                 )
             kwargs[keyword], y = y, None
+        if in_pieces(X):
+            from csc_nb.outgrow import fit_chunks
+
+            return fit_chunks(self, X, *args, **kwargs)
         advise = _ADVICE.get()
         with without_advice():  # a method may fit others
             try:
@@ -566,6 +609,10 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         super().__init_subclass__(**kwargs)
         if "fit" in cls.__dict__:
             cls.fit = _checked_fit(cls.__dict__["fit"])
+        for name in ("predict", "predict_proba"):
+            method = getattr(cls, name, None)
+            if method is not None and not hasattr(method, "takes_pieces"):
+                setattr(cls, name, _by_pieces(method))
         register(cls)
 
     def __getattr__(self, name):

@@ -21,7 +21,7 @@ PARTS = {  # name of the part → numbers of its chapters, in reading order
     "What everybody else does": "20 21 22 23",
     "Beyond the papers": "40 41 41a 42 42a 43",
     LABORATORY: "29 31 34",
-    "Reference": "01a 01b 01c 01d 01e 01f 01g 05 05a 07a 08 09 30a 30f 32 33 33a 33b",
+    "Reference": "01a 01b 01c 01d 01e 01f 01g 05 05a 07a 08 09 30a 30f 32 33 33a 33b 34a",
 }
 NEW = {  # a number that stands in no list belongs here
     "0": "Reference",
