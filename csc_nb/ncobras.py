@@ -849,7 +849,9 @@ class Block:
             by = np.lexsort((cost, -n))
             V, share = V[first][by], n[by] / len(V)
             if not (V == self.guess).all(1).any():
-                V, share = np.vstack([V, self.guess]), np.r_[share, 0.0]
+                # never drawn is rare, not impossible
+                V, share = np.vstack([V, self.guess]), np.r_[share, 0.5 / self.draws]
+                share = share / share.sum()
             self._drawn = {rho: (V, share)}
         return self._drawn[rho]
 
@@ -922,11 +924,13 @@ class Block:
         """
         rho = at / (1 - at)
         V, share = self.drawn(rho)
-        flip = V[share > 0] != self.value
+        there = share > 0.6 / self.draws
+        V, share = V[there], share[there]
+        flip = V != self.value
         odds = nu / (1 - nu)
         gain = np.outer(flip.sum(1), np.log(odds / rho))
         drawn_at = flip @ np.log(self.prices(rho) / (rho * self.odds))
-        gain += np.log(share[share > 0])[:, None] - drawn_at[:, None]
+        gain += np.log(share)[:, None] - drawn_at[:, None]
         top = gain.max(0)
         return top + np.log(np.exp(gain - top).sum(0)) + self.m * np.log1p(-nu)
 
