@@ -4,29 +4,36 @@
 
 # %% auto #0
 __all__ = ['UNIT', 'CHECK_BY', 'bad_cycle', 'enumerate_consistent', 'cycle_confidence',
-           'Block', 'along_blocks', 'Judged', 'judge', 'judge_together', 'Part', 'Verdict',
-           'verdict', 'estimate_noise', 'Reason', 'open_to_ask', 'choose_pair',
-           'Refutable', 'refutable_rivals', 'Verified', 'ConstraintVerifier', 'overruled',
-           'fit_same', 'NcobrasState', 'NCOBRAS', 'suspicion', 'most_suspect',
-           'VerifiedState', 'VerifiedLearner']
+           'sample_sets', 'Block', 'along_blocks', 'Judged', 'judge', 'judge_together',
+           'Part', 'Verdict', 'verdict', 'estimate_noise', 'Reason', 'open_to_ask',
+           'choose_pair', 'Refutable', 'refutable_rivals', 'Verified',
+           'ConstraintVerifier', 'overruled', 'fit_same', 'Neighbours', 'blended',
+           'NcobrasState', 'NCOBRAS', 'suspicion', 'most_suspect', 'VerifiedState',
+           'VerifiedLearner']
 
 # %% ../nbs/17_ncobras.ipynb #938e7cd7
 import copy
 import math
+import zlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
+from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from csc_nb.cobras import (
     COBRAS,
     CobrasState,
     answer_table,
+    centre_distances,
     join_known,
+    merge,
     provisional,
+    spell_out,
 )
 from .constraints import Constraints, as_constraints
 from .estimators import renamed
@@ -136,6 +143,8 @@ def cycle_confidence(
 #| code-summary: "the order of the edges, and places on the frontier"
 def _edge_order(nb, a, b):
     "Edges in an order that keeps few nodes open: finish the node that opens fewest."
+    if len(a) == 1:
+        return np.zeros(1, np.int64)
     degree = np.bincount(np.r_[a, b], minlength=nb)
     opened = np.zeros(nb, bool)
     left = np.arange(len(a))
@@ -307,7 +316,7 @@ def _keep_best(lo, cap):
     return move, kept
 
 
-def _diagram(value, cost, slots, bound, cap):
+def _diagram(value, cost, slots, bound, cap, give_up=False):
     "Diagram of the consistent sets that cost at most `bound`: layers, children, capped?"
     sl, enter, leave, F = slots
     m, L, W = len(value), 2 * cap + 2, (F + 65) // 64
@@ -326,6 +335,8 @@ def _diagram(value, cost, slots, bound, cap):
         state = lab, apart, lo, n_now, nlab, napart, nlo
         n_new = _layer(edge, bound, *state, child, table, stamp, code)
         if n_new > cap:
+            if give_up:
+                return None, None, True
             capped = True
             move, kept = _keep_best(nlo[:n_new], cap)
             n_new = len(kept)
@@ -480,6 +491,209 @@ def _improve(nb, a, b, value, cost, start):
                     lab[u], moved = free[0], True
     return np.where(lab[a] == lab[b], 1, -1).astype(np.int8)
 
+# %% ../nbs/17_ncobras.ipynb #n17smp02
+#| code-fold: true
+#| code-summary: "a walk over consistent sets: one node moves, a group splits, or two join"
+@njit(cache=True)
+def _stays_connected(u, lab, size, start, near, queue, met, stamp):
+    "Is the group of node `u` still connected when `u` leaves it?"
+    mine, first, friends = lab[u], -1, 0
+    for t in range(start[u], start[u + 1]):
+        y = near[t]
+        if lab[y] == mine and y != first:
+            friends += 1
+            first = y
+    if friends <= 1:
+        return True
+    met[u] = stamp
+    met[first] = stamp
+    queue[0] = first
+    head, tail = 0, 1
+    while head < tail:
+        x = queue[head]
+        head += 1
+        for t in range(start[x], start[x + 1]):
+            y = near[t]
+            if lab[y] == mine and met[y] != stamp:
+                met[y] = stamp
+                queue[tail] = y
+                tail += 1
+    return tail == size[mine] - 1
+
+
+@njit(cache=True)
+def _deal(u, v, lab, start, near, gain, side, given, queue, met, dealt, stamp):
+    """Deal the groups of `u` and `v` out to two connected sides, nodes in a fixed order.
+
+    Gives the number of nodes (they stand in `queue`), the log chance of this deal, and the
+    gain of the answers across. `given`: the deal stands in `side`, only its chance counts.
+    """
+    cu, cv = lab[u], lab[v]
+    queue[0] = u
+    queue[1] = v
+    met[u] = stamp
+    met[v] = stamp
+    head, tail = 0, 2
+    log_chance, across = 0.0, 0.0
+    while head < tail:
+        x = queue[head]
+        head += 1
+        pull_0, pull_1, ties_0, ties_1 = 0.0, 0.0, 0, 0
+        for t in range(start[x], start[x + 1]):
+            y = near[t]
+            if lab[y] != cu and lab[y] != cv:
+                continue
+            if met[y] != stamp:
+                met[y] = stamp
+                queue[tail] = y
+                tail += 1
+            if dealt[y] == stamp and side[y] == 0:
+                pull_0 += gain[t]
+                ties_0 += 1
+            elif dealt[y] == stamp:
+                pull_1 += gain[t]
+                ties_1 += 1
+        if x == u or x == v:
+            side[x] = 0 if x == u else 1
+        elif ties_0 == 0 or ties_1 == 0:
+            only = 0 if ties_1 == 0 else 1
+            if given and side[x] != only:
+                log_chance = -np.inf  # this order never deals so
+            side[x] = only if not given else side[x]
+        else:
+            p = 1 / (1 + math.exp(min(max(pull_1 - pull_0, -500.0), 500.0)))
+            if not given:
+                side[x] = 0 if np.random.random() < p else 1
+            log_chance += math.log(max(p if side[x] == 0 else 1 - p, 1e-300))
+        dealt[x] = stamp
+        across += pull_1 if side[x] == 0 else pull_0
+    return tail, log_chance, across
+
+
+@njit(cache=True)
+def _walk(start, near, gain, a, b, first, burn, keep, moves, seed):
+    "`(keep, nb)` groups of the nodes, a row after each round; `moves` splits or joins each."
+    np.random.seed(seed)
+    nb, m = len(first), len(a)
+    lab = first.copy()
+    size = np.zeros(nb, np.int64)
+    for u in range(nb):
+        size[lab[u]] += 1
+    out = np.empty((keep, nb), np.int16)
+    queue = np.empty(nb + 1, np.int64)
+    met = np.full(nb, -1, np.int64)
+    dealt = np.full(nb, -1, np.int64)
+    side = np.zeros(nb, np.int64)
+    pull = np.zeros(nb)
+    choice = np.empty(nb + 1, np.int64)
+    seen = np.full(nb, -1, np.int64)
+    stamp = 0
+    for round_ in range(burn + keep):
+        for u in range(nb):
+            stamp += 1
+            mine = lab[u]
+            if not _stays_connected(u, lab, size, start, near, queue, met, stamp):
+                continue
+            n = 1
+            choice[0] = mine
+            if size[mine] > 1:  # on its own: a free number
+                c = 0
+                while size[c] > 0:
+                    c += 1
+                choice[0] = c
+            seen[choice[0]] = stamp
+            pull[choice[0]] = 0.0
+            for t in range(start[u], start[u + 1]):
+                c = lab[near[t]]
+                if seen[c] != stamp:
+                    seen[c] = stamp
+                    pull[c] = 0.0
+                    choice[n] = c
+                    n += 1
+                pull[c] += gain[t]
+            top = pull[choice[0]]
+            for i in range(1, n):
+                top = max(top, pull[choice[i]])
+            total = 0.0
+            for i in range(n):
+                total += math.exp(pull[choice[i]] - top)
+            r = np.random.random() * total
+            new = choice[n - 1]
+            for i in range(n):
+                r -= math.exp(pull[choice[i]] - top)
+                if r < 0:
+                    new = choice[i]
+                    break
+            size[mine] -= 1
+            size[new] += 1
+            lab[u] = new
+        for _ in range(moves):
+            stamp += 1
+            e = np.random.randint(m)
+            u, v = a[e], b[e]
+            apart = lab[u] != lab[v]
+            if apart:
+                for x in range(nb):
+                    side[x] = 0 if lab[x] == lab[u] else 1
+            how = lab, start, near, gain, side, apart, queue, met, dealt, stamp
+            n, log_chance, across = _deal(u, v, *how)
+            log_join = across + log_chance
+            step = log_join if apart else -log_join
+            if step < 0 and np.random.random() >= math.exp(step):
+                continue
+            if apart:
+                old = lab[v]
+                for i in range(n):
+                    lab[queue[i]] = lab[u]
+                size[lab[u]] = n
+                size[old] = 0
+            else:
+                c = 0
+                while size[c] > 0:
+                    c += 1
+                old = lab[u]
+                for i in range(n):
+                    if side[queue[i]] == 1:
+                        lab[queue[i]] = c
+                        size[c] += 1
+                size[old] -= size[c]
+        if round_ >= burn:
+            for x in range(nb):
+                out[round_ - burn, x] = lab[x]
+    return out
+
+
+def sample_sets(a, b, gain, first, *, burn=50, keep=400, moves=None, seed=0):
+    """`(keep, m)` consistent sets of a block, drawn from their distribution.
+
+    `gain`: log odds of "same" against "different" for each answer, `first`: a consistent
+    set to start from. A walk whose steps are in balance: it needs no list of sets.
+
+    Parameters
+    ----------
+    a
+    b
+    gain
+    first
+    burn : default=50
+    keep : default=400
+    moves : default=None
+    seed : default=0
+    """
+    nb = int(max(a.max(), b.max())) + 1
+    real = np.flatnonzero(a != b)
+    u, v, g = a[real], b[real], gain[real]
+    ends, others = np.r_[u, v], np.r_[v, u]
+    by = np.lexsort((others, ends))  # equal neighbours stand side by side
+    start = np.r_[0, np.cumsum(np.bincount(ends, minlength=nb))]
+    groups = _components(nb, a, b, first)
+    moves = max(2, len(real) // 8) if moves is None else moves
+    if not len(real):
+        return np.ones((keep, len(a)), np.int8)
+    walk = start, others[by], np.r_[g, g][by], u, v, groups
+    lab = _walk(*walk, burn, keep, moves, seed)
+    return np.where(lab[:, a] == lab[:, b], 1, -1).astype(np.int8)
+
 # %% ../nbs/17_ncobras.ipynb #4e56bb5e
 #| code-fold: true
 #| code-summary: "what a flip costs"
@@ -518,6 +732,10 @@ class Block:
         `(m,)` prior odds that each answer is wrong, beside ρ; None: all 1
     noise : default=0.05
         ν for which the costs are rounded
+    beyond_cap : default='drop'
+        "sample": all sets, drawn where the diagram is too wide
+    draws : default=400
+        so many
     """
 
     def __init__(
@@ -530,6 +748,8 @@ class Block:
         belief=None,  # `(m,)` values believed before (0: none): a first guess
         odds=None,  # `(m,)` prior odds that each answer is wrong, beside ρ; None: all 1
         noise=0.05,  # ν for which the costs are rounded
+        beyond_cap="drop",  # "sample": all sets, drawn where the diagram is too wide
+        draws=400,  # so many
     ):
         self.a, self.b = np.asarray(a, np.int64), np.asarray(b, np.int64)
         self.value = np.asarray(value, np.int8)
@@ -538,8 +758,11 @@ class Block:
         self.odds = np.ones(self.m) if odds is None else np.asarray(odds, float)
         self.unit, self.cost = _costs(self.odds, noise)
         self.order = int(self.cost.sum()) if order is None else order
-        self.cap = cap
+        self.cap, self.draws = cap, draws
+        self.beyond_cap = beyond_cap
+        self.sampled = self.cut = False
         self._counts = self._sets = None
+        self._drawn = {}
         self.perm = _edge_order(self.nb, self.a, self.b)
         self.inv = np.argsort(self.perm)
         self.v, self.c = self.value[self.perm], self.cost[self.perm]
@@ -565,8 +788,14 @@ class Block:
         wide = False
         while True:
             self.limit = most if wide else min(most, fewest + self.order * self.unit)
-            found = _diagram(self.v, self.c, slots, self.limit, self.cap)
+            give_up = self.beyond_cap == "sample"
+            found = _diagram(self.v, self.c, slots, self.limit, self.cap, give_up)
             self.start, self.kids, self.capped = found
+            self.cut = self.limit < most
+            if self.start is None:
+                self.sampled, self.lost = True, False
+                self.fewest = self.bottom = fewest
+                return
             if self.start[-1] == self.start[-2]:
                 wide = True
                 continue  # a cap may leave only dead ends; without a bound it cannot
@@ -603,6 +832,44 @@ class Block:
     def _spare(self, rho):
         return float(self.weight(self.guess[None], rho)[0]) if self.lost else 0.0
 
+    def drawn(self, rho):
+        """Different sets that were drawn, `(w, m)`, and the share of the draws of each.
+
+        Parameters
+        ----------
+        rho
+        """
+        if rho not in self._drawn:
+            gain = -np.log(self.prices(rho)) * self.value
+            seed = zlib.crc32(self.value.tobytes() + self.a.tobytes() + self.b.tobytes())
+            V = sample_sets(self.a, self.b, gain, self.guess, keep=self.draws, seed=seed)
+            rows = np.ascontiguousarray(V).view(f"V{self.m}").ravel()
+            first, n = np.unique(rows, return_index=True, return_counts=True)[1:]
+            cost = (V[first] != self.value) @ self.cost
+            by = np.lexsort((cost, -n))
+            V, share = V[first][by], n[by] / len(V)
+            if not (V == self.guess).all(1).any():
+                # never drawn is rare, not impossible
+                V, share = np.vstack([V, self.guess]), np.r_[share, 0.5 / self.draws]
+                share = share / share.sum()
+            self._drawn = {rho: (V, share)}
+        return self._drawn[rho]
+
+    def shares(self, rho, max_worlds=500):
+        """Sets, their costs, and their chances among these.
+
+        Parameters
+        ----------
+        rho
+        max_worlds : default=500
+        """
+        if self.sampled:
+            V, share = self.drawn(rho)
+            return V, (V != self.value) @ self.cost, share
+        V, d = self.worlds(max_worlds)
+        w = self.weight(V, rho)
+        return V, d, w / w.sum()
+
     def _completions(self, rho, fixed):
         prices = self.prices(rho)[self.perm]
         state = self.start, self.kids, self.v, self.c
@@ -617,6 +884,9 @@ class Block:
         fixed : default=None
         """
         f = np.zeros(self.m, np.int8) if fixed is None else np.asarray(fixed, np.int8)
+        if self.sampled:
+            V, share = self.drawn(rho)
+            return float(share[((f == 0) | (f == V)).all(1)].sum())
         guess_fits = ((f == 0) | (f == self.guess)).all()
         extra = self._spare(rho) if guess_fits else 0.0
         return float(self._completions(rho, f)[1][0]) + extra
@@ -628,6 +898,9 @@ class Block:
         ----------
         rho
         """
+        if self.sampled:
+            V, share = self.drawn(rho)
+            return share @ (V != self.value)
         extra = self._spare(rho)
         prices, w = self._completions(rho, np.zeros(self.m, np.int8))
         p = _wrong(self.start, self.kids, self.v, prices, w)[self.inv]
@@ -640,6 +913,26 @@ class Block:
             odds = self.odds[self.perm]
             self._counts = _polynomial(self.start, self.kids, self.v, odds, most)
         return self._counts
+
+    def log_chance(self, nu, at):
+        """`(k,)` log chance of the answers at noise `nu` up to a constant, drawn at noise `at`.
+
+        Parameters
+        ----------
+        nu
+        at
+        """
+        rho = at / (1 - at)
+        V, share = self.drawn(rho)
+        there = share > 0.6 / self.draws
+        V, share = V[there], share[there]
+        flip = V != self.value
+        odds = nu / (1 - nu)
+        gain = np.outer(flip.sum(1), np.log(odds / rho))
+        drawn_at = flip @ np.log(self.prices(rho) / (rho * self.odds))
+        gain += np.log(share)[:, None] - drawn_at[:, None]
+        top = gain.max(0)
+        return top + np.log(np.exp(gain - top).sum(0)) + self.m * np.log1p(-nu)
 
     def worlds(self, max_worlds=500):
         """The sets of least cost: `(w, m)` values and `(w,)` costs.
@@ -658,7 +951,8 @@ class Block:
                 if found >= 0:
                     V, d = more[:found], paid[:found]
                     continue
-                self.capped = True  # no room: all cheaper sets, then some of this price
+                # no room: all cheaper sets, then some of this price
+                self.capped |= self.beyond_cap != "sample"  # totals stay exact
                 new = paid == price
                 V = np.vstack([V, more[new]])[:max_worlds]
                 d = np.r_[d, paid[new]][:max_worlds]
@@ -812,7 +1106,7 @@ class Judged(NamedTuple):
 
 def _relevant_sets(b, relevant, rho, max_worlds):
     "Sets of a block, costs, weights, groups of equal relevant values, cheapest of each."
-    V, d = b.worlds(max_worlds)
+    V, d, _ = b.shares(rho, max_worlds)
     w = b.weight(V, rho)
     w = w / w.max()
     if relevant.all():
@@ -849,7 +1143,7 @@ def judge(
     Judged
     """
     if not relevant.any():
-        V, d = b.worlds(max_worlds)
+        V, d, _ = b.shares(rho, max_worlds)
         sure, first = np.ones((1, 1)), np.zeros(1, int)
         return Judged(V[np.argmin(d)], 1.0, 1, V[:1, relevant], sure, first, 0)
     V, d, w, group, first = _relevant_sets(b, relevant, rho, max_worlds)
@@ -857,6 +1151,8 @@ def judge(
     top, pick = _best_of(g, V[first], belief)
     best = V[first[pick]]
     conf = b.total(rho, np.where(relevant, best, 0)) / b.total(rho)
+    if b.sampled:
+        g = np.bincount(group, b.drawn(rho)[1])
     mass = (g / g.sum())[:, None]
     return Judged(best, conf, len(top), V[first][:, relevant], mass, top, pick)
 
@@ -1010,7 +1306,7 @@ class Verdict(NamedTuple):
     confidence: float  # chance that all relevant ones are right
     n_best: int  # number of equally likely best sets of the relevant answers
     exact: (
-        bool  # False: a block was too wide, sets were dropped, the confidence is too high
+        bool  # False: not all consistent sets are counted (order, cap), or they are drawn
     )
     noise: float  # ν that was used
     nodes: np.ndarray  # rows of the graph, sorted
@@ -1061,6 +1357,7 @@ def verdict(
     belief=None,  # values believed before (0: none)
     odds=None,  # prior odds that each answer is wrong; None: all 1, as in the paper
     max_states: int = 1000,  # cap on the states of a diagram
+    beyond_cap: str = "drop",  # the dearest sets; "sample": none is dropped, some are drawn
     cache: dict = None,  # blocks of an earlier call; unchanged ones are used again
 ) -> Verdict:
     """The most likely right answers and how sure they are, eqs. (1), (2), (4).
@@ -1085,6 +1382,8 @@ def verdict(
         prior odds that each answer is wrong; None: all 1, as in the paper
     max_states : int, default=1000
         cap on the states of a diagram
+    beyond_cap : str, default='drop'
+        the dearest sets; "sample": none is dropped, some are drawn
     cache : dict, default=None
         blocks of an earlier call; unchanged ones are used again
 
@@ -1108,7 +1407,8 @@ def verdict(
         key = (pairs[e].tobytes(), value[e].tobytes(), odds[e].tobytes())
         block = (cache or {}).get(key)
         if block is None:
-            block = Block(a, b, value[e], order, max_states, belief[e], odds[e], near)
+            what = a, b, value[e], order, max_states, belief[e], odds[e], near
+            block = Block(*what, beyond_cap=beyond_cap)
         fresh[key] = block
         found.append((e, where, block))
     if cache is not None:
@@ -1131,7 +1431,7 @@ def verdict(
         out[e] = j.best
         parts.append(Part(e, where, b, r, j))
     ties = math.prod(j.ties for j in judged)
-    exact = not any(b.capped for b in boxes)
+    exact = not any(b.capped or b.sampled or b.cut for b in boxes)
     return Verdict(out, sure, ties, exact, nu, nodes, parts, room)
 
 
@@ -1166,13 +1466,19 @@ def estimate_noise(
     nu = np.linspace(0.005, 0.4, 80)
     log_nu, log_right = np.log(nu), np.log1p(-nu)
     score = (prior[0] - 1) * log_nu + (prior[1] - 1) * log_right
+    drawn = [b for b in parts if b.sampled]
     for b in parts:
-        if b.m < 2:
+        if b.m < 2 or b.sampled:
             continue
         d = np.arange(len(b.counts()))
         chance = np.exp(np.outer(log_nu, d) + np.outer(log_right, b.m - d))
         score += np.log((b.counts() * chance).sum(1))
-    return float(nu[np.argmax(score)])
+    at = 0.05
+    for _ in range(4 if drawn else 0):  # draws tell about a ν near the one they are made at
+        here = score + sum(b.log_chance(nu, at) for b in drawn)
+        here = np.where(np.abs(np.log(nu / at)) < 0.7, here, -np.inf)
+        at = float(nu[np.argmax(here)])
+    return at if drawn else float(nu[np.argmax(score)])
 
 # %% ../nbs/17_ncobras.ipynb #529d1ce1
 #| code-fold: true
@@ -1386,9 +1692,7 @@ def refutable_rivals(
     for k, (_, _, b, relevant, j) in enumerate(v.parts):
         if not relevant.any():
             continue
-        V, price = b.worlds()
-        p = b.weight(V, v.rho)
-        p = p / p.sum()
+        V, price, p = b.shares(v.rho)
         for r in np.flatnonzero((V[:, relevant] != j.best[relevant]).any(1)):
             rivals.append((p[r], k, V[r], int(price[r] - b.fewest)))
     rivals = sorted(rivals, key=lambda r: -r[0])[:at_most]
@@ -1430,7 +1734,7 @@ class Verified(NamedTuple):
     confidence : float
         chance that all corrected answers are right
     exact : bool
-        False when a cap was reached
+        True: all consistent sets were counted
     redundant : list
         the questions asked, each with its `Reason`
     """
@@ -1439,7 +1743,7 @@ class Verified(NamedTuple):
     suspects: np.ndarray  # `(s, 3)` overruled answers: rows a, b, answer
     p_wrong: np.ndarray  # `(m,)` chance that each given answer is wrong
     confidence: float  # chance that all corrected answers are right
-    exact: bool  # False when a cap was reached
+    exact: bool  # True: all consistent sets were counted
     redundant: list  # the questions asked, each with its `Reason`
 
 
@@ -1462,6 +1766,8 @@ class ConstraintVerifier:
         how often the same pair may be asked
     max_states : default=1000
         cap on the states of a diagram
+    beyond_cap : default='drop'
+        the dearest sets; "sample": none is dropped, some are drawn
     """
 
     @renamed(choice="check_by", max_worlds=None)
@@ -1475,6 +1781,7 @@ class ConstraintVerifier:
         check_by="refutable",  # which pair is asked, one of `CHECK_BY`
         repeat=1,  # how often the same pair may be asked
         max_states=1000,  # cap on the states of a diagram
+        beyond_cap="drop",  # the dearest sets; "sample": none is dropped, some are drawn
     ):
         self.noise = noise
         self.confidence = confidence
@@ -1483,6 +1790,7 @@ class ConstraintVerifier:
         self.check_by = _OLD_CHECK_BY.get(check_by, check_by)
         self.repeat = repeat
         self.max_states = max_states
+        self.beyond_cap = beyond_cap
         self._check()
 
     def _check(self):
@@ -1509,6 +1817,13 @@ class ConstraintVerifier:
             raise ValueError(f"check_by={self.check_by!r}: use one of {known}.")
         if self.order_over not in ("block", "all"):
             raise ValueError(f"order_over={self.order_over!r}: use 'block' or 'all'.")
+        if self.beyond_cap not in ("sample", "drop"):
+            raise ValueError(f"beyond_cap={self.beyond_cap!r}: use 'sample' or 'drop'.")
+        if self.beyond_cap == "sample" and self.order_over == "all":
+            raise ValueError(
+                "beyond_cap='sample' draws the sets of each block; order_over='all' counts "
+                "flips over all blocks and needs their lists: use beyond_cap='drop'."
+            )
         for name in ("repeat", "max_states"):
             value = getattr(self, name)
             if not (isinstance(value, Integral) and value >= 1):
@@ -1540,6 +1855,7 @@ class ConstraintVerifier:
             belief=[belief.get(log[t][0], 0) for t in keep],
             odds=[(odds or {}).get(t, 1.0) for t in keep],
             max_states=self.max_states,
+            beyond_cap=self.beyond_cap,
             cache=cache,
         )
 
@@ -1673,6 +1989,7 @@ def fit_same(
     answer: np.ndarray,  # `(m,)` answers, +1 or -1
     nu: float,  # noise
     precision: float = 1.0,  # of the normal prior of the weights
+    start: np.ndarray = None,  # weights to begin at; None: 0
 ) -> np.ndarray:  # `(p,)` weights; the chance of a true "same" is σ(Fw)
     """Logistic regression on answers of which a share ν is wrong, by Fisher scoring.
 
@@ -1686,13 +2003,15 @@ def fit_same(
         noise
     precision : float, default=1.0
         of the normal prior of the weights
+    start : np.ndarray, default=None
+        weights to begin at; None: 0
 
     Returns
     -------
     np.ndarray
         `(p,)` weights; the chance of a true "same" is σ(Fw)
     """
-    w = np.zeros(F.shape[1])
+    w = np.zeros(F.shape[1]) if start is None else start
     for _ in range(20):
         z = 1 / (1 + np.exp(-F @ w))
         p = nu + (1 - 2 * nu) * z
@@ -1705,6 +2024,149 @@ def fit_same(
         if size < 1e-6:
             break
     return w
+
+# %% ../nbs/17_ncobras.ipynb #n17ker02
+#| code-fold: true
+#| code-summary: "nearness along the data: a graph of neighbours, and what flows over it"
+class Neighbours:
+    """How near rows are along the data: what flows from one to another over near neighbours.
+
+    Parameters
+    ----------
+    space
+        `VectorSpace` or `DistanceSpace`
+    n
+        rows
+    k : default=10
+        neighbours of each row
+    stay : default=0.95
+        share that flows on at each step
+    steps : default=60
+    """
+
+    def __init__(
+        self,
+        space,  # `VectorSpace` or `DistanceSpace`
+        n,  # rows
+        k=10,  # neighbours of each row
+        stay=0.95,  # share that flows on at each step
+        steps=60,
+    ):
+        self.n, self.stay, self.steps = n, stay, steps
+        self.columns = {}
+        k = min(k, n - 1)
+        if k < 1:
+            self.S = csr_array((n, n))
+            return
+        near, d = self._nearest(space, n, k)
+        scale = np.maximum(d[:, -1], 1e-12 * max(float(d.max()), 1e-300))
+        rows = np.repeat(np.arange(n), k)
+        w = np.exp(-(d.ravel() ** 2) / (scale[rows] * scale[near.ravel()]))
+        W = csr_array((w, (rows, near.ravel())), shape=(n, n))
+        W = W.maximum(W.T)
+        root = 1 / np.sqrt(np.maximum(W.sum(1), 1e-300))
+        self.S = csr_array(W * root[:, None] * root[None, :])
+
+    def _nearest(self, space, n, k):
+        "Neighbours of every row and how far they are, `(n, k)`."
+        if hasattr(space, "X"):
+            found = NearestNeighbors(n_neighbors=k).fit(space.X).kneighbors()
+            return found[1], found[0]
+        near, d = np.empty((n, k), np.int64), np.empty((n, k))
+        for i in range(n):
+            row = np.array(space.D[i], float)
+            row[i] = np.inf
+            part = np.argpartition(row, k - 1)[:k]
+            near[i] = part[np.argsort(row[part], kind="stable")]
+            d[i] = row[near[i]]
+        return near, d
+
+    def flow(self, rows):
+        """`(n, r)`: what reaches every row from each of `rows`.
+
+        Parameters
+        ----------
+        rows
+        """
+        new = [r for r in dict.fromkeys(map(int, rows)) if r not in self.columns]
+        if new:
+            F = np.zeros((self.n, len(new)))
+            F[new, np.arange(len(new))] = 1.0
+            out, step = F.copy(), F
+            for _ in range(self.steps):
+                step = self.stay * (self.S @ step)
+                out += step
+            self.columns.update(zip(new, out.T))
+        return np.array([self.columns[int(r)] for r in rows]).T
+
+    def nearness(self, rows):
+        """`(r, r)` kernel between rows, 1 for a row and itself.
+
+        Parameters
+        ----------
+        rows
+        """
+        K = self.flow(rows)[np.asarray(rows, np.int64)]
+        K = (K + K.T) / 2
+        own = np.sqrt(np.diag(K))
+        return np.clip(K / (own[:, None] * own), 0.0, 1.0)
+
+
+def blended(
+    flow: np.ndarray,  # `(n, S)` what reaches every row from each representative
+    reps: np.ndarray,  # rows of the representatives
+    far: np.ndarray,  # `(S, S)` distances of the representatives to all centres
+    home: np.ndarray,  # `(n,)` super-instance of every row
+    lab: np.ndarray,  # `(S,)` cluster of every super-instance
+) -> np.ndarray:  # `(n,)` cluster of every row
+    """The cluster of the super-instance, weighed against what flows in from all of them.
+
+    Each voice counts by how often it finds the cluster of a representative when that one
+    is left out.
+
+    Parameters
+    ----------
+    flow : np.ndarray
+        `(n, S)` what reaches every row from each representative
+    reps : np.ndarray
+        rows of the representatives
+    far : np.ndarray
+        `(S, S)` distances of the representatives to all centres
+    home : np.ndarray
+        `(n,)` super-instance of every row
+    lab : np.ndarray
+        `(S,)` cluster of every super-instance
+
+    Returns
+    -------
+    np.ndarray
+        `(n,)` cluster of every row
+    """
+    C = lab.max() + 1
+    S = len(reps)
+    if C < 2 or S < 4:
+        return lab[home]
+    onehot = np.eye(C)[lab]
+    inflow = flow[reps] * (1 - np.eye(S))
+    share = (inflow @ onehot) + 1e-9
+    share /= share.sum(1, keepdims=True)
+    nearest = lab[np.where(np.eye(S, dtype=bool), np.inf, far).argmin(1)]
+    right = (1 + (nearest == lab).sum()) / (S + 2)
+    right = max(right, 1 / C)
+    part = np.full((S, C), (1 - right) / max(C - 1, 1))
+    part[np.arange(S), nearest] = right
+    best, weight = -np.inf, 0.0
+    for t in np.linspace(0, 1, 11):
+        score = np.log((1 - t) * part + t * share)[np.arange(S), lab].sum()
+        if score > best + 1e-9:
+            best, weight = score, t
+    whole = flow @ onehot + 1e-9
+    whole /= whole.sum(1, keepdims=True)
+    vote = np.full((len(home), C), (1 - right) / max(C - 1, 1))
+    vote[np.arange(len(home)), lab[home]] = right
+    out = ((1 - weight) * vote + weight * whole).argmax(1)
+    out[reps] = lab
+    return out
 
 # %% ../nbs/17_ncobras.ipynb #78d5259a
 #| code-fold: true
@@ -1736,9 +2198,13 @@ class NcobrasState(CobrasState):
     confidence : float
         of the last check; nan before the first
     exact : bool
-        no cap was reached in it
+        all consistent sets were counted in it
     blocks : dict
         diagrams of blocks that did not change
+    neighbours : Any
+        nearness along the data, or None
+    finish : str
+        who gives a row its cluster
     """
 
     noise: float  # ν now
@@ -1751,8 +2217,10 @@ class NcobrasState(CobrasState):
     redundant: list = field(default_factory=list)  # `Reason` of every redundant question
     verified: list = field(default_factory=list)  # (confidence, beliefs) of every check
     confidence: float = math.nan  # of the last check; nan before the first
-    exact: bool = True  # no cap was reached in it
+    exact: bool = True  # all consistent sets were counted in it
     blocks: dict = field(default_factory=dict)  # diagrams of blocks that did not change
+    neighbours: Any = None  # nearness along the data, or None
+    finish: str = "super_instances"  # who gives a row its cluster
 
     def copy(self):
         "A copy that shares nothing which will change."
@@ -1763,23 +2231,43 @@ class NcobrasState(CobrasState):
             setattr(new, name, dict(getattr(self, name)))
         return new
 
+    def show(self, clusters):
+        """Make these clusters of super-instances the clustering that people see.
+
+        Parameters
+        ----------
+        clusters
+        """
+        super().show(clusters)
+        if self.finish == "super_instances" or self.neighbours is None:
+            return
+        sis, reps = self.super_instances, np.array(self.reps)
+        lab = np.empty(len(sis), np.int64)
+        for c, members in enumerate(clusters):
+            lab[members] = c
+        home = spell_out([[s] for s in range(len(sis))], sis, len(self.may_ask))
+        flow, far = self.neighbours.flow(reps), self.space.far(reps, sis)
+        self.labels = blended(flow, reps, far, home, lab)
+
 
 class NCOBRAS(COBRAS):
     """COBRAS that checks its answers by redundant questions, and corrects them (002).
 
     Our departures, each adopted for a gain on sets not shown here: questions that can
     refute a rival (`check_by`), a prior learned from the answers (`prior`), representatives
-    that last (`representative`), cuts where another cluster is near (`split_by`), flips
-    counted in every block (`order_over`), what is believed joined without asking
-    (`after_correction`), unfinished merges shown (`show`). `as_published()` has none.
+    that last (`representative`), cuts where another cluster is near (`split_by`), all sets
+    counted in every block, or drawn where they are too many (`order`, `beyond_cap`), what
+    is believed joined without asking (`after_correction`), unfinished merges shown
+    (`show`), nearness along the data in prior, merge and clusters (`neighbours`,
+    `finish`). `as_published()` has none.
 
     Parameters
     ----------
     noise : default=0.05
         chance of a wrong answer, at least 0 and below 0.5; or "estimate"
-    confidence : default=0.95
+    confidence : default=0.5
         wanted chance that the answers in use are right, between 0 and 1
-    order : default=3
+    order : default=None
         flips beyond the fewest that are counted, at least 0; None: all
     order_over : default='block'
         where they are counted: in each block, or over "all" answers
@@ -1792,7 +2280,13 @@ class NCOBRAS(COBRAS):
     after_correction : default='join_known'
         "merge_again": merge from single super-instances
     max_states : default=300
-        cap on a diagram: beyond it the confidence is too high
+        cap on a diagram
+    beyond_cap : default='sample'
+        sets are drawn; "drop": the dearest go, too much confidence
+    neighbours : default=10
+        nearness along the data, by so many neighbours; None: not used
+    finish : default='blend'
+        with neighbours' clusters, or as the "super_instances" are
     metric : default='euclidean'
         "precomputed": X holds distances, and k-medoids cuts
     train_indices : default=None
@@ -1817,8 +2311,7 @@ class NCOBRAS(COBRAS):
     confidence_ : float
         Stated chance that the answers between the representatives are right.
     exact_ : bool
-        False: the last check met a cap, so the confidence is too high; `order` cuts
-        more.
+        True: the last check counted all consistent sets.
     noise_ : float
         Noise that was used, given or estimated.
     redundant_ : list
@@ -1854,6 +2347,11 @@ class NCOBRAS(COBRAS):
         "split_by": "largest",
         "representative": "central",
         "max_states": 200_000,
+        "confidence": 0.95,
+        "order": 3,
+        "beyond_cap": "drop",
+        "neighbours": None,
+        "finish": "super_instances",
     }
     _parameter_constraints = {
         **COBRAS._parameter_constraints,
@@ -1866,6 +2364,9 @@ class NCOBRAS(COBRAS):
         "repeat": [Interval(Integral, 1, None, closed="left")],
         "after_correction": [StrOptions({"join_known", "merge_again"})],
         "max_states": [Interval(Integral, 1, None, closed="left")],
+        "beyond_cap": [StrOptions({"sample", "drop"})],
+        "neighbours": [Interval(Integral, 1, None, closed="left"), None],
+        "finish": [StrOptions({"blend", "super_instances"})],
     }
 
     state_: NcobrasState  # what the learner knows now
@@ -1879,15 +2380,18 @@ class NCOBRAS(COBRAS):
     def __init__(
         self,
         noise=0.05,  # chance of a wrong answer, at least 0 and below 0.5; or "estimate"
-        confidence=0.95,  # wanted chance that the answers in use are right, between 0 and 1
-        order=3,  # flips beyond the fewest that are counted, at least 0; None: all
+        confidence=0.5,  # wanted chance that the answers in use are right, between 0 and 1
+        order=None,  # flips beyond the fewest that are counted, at least 0; None: all
         *,
         order_over="block",  # where they are counted: in each block, or over "all" answers
         check_by="refutable",  # the redundant question, one of `CHECK_BY`
         prior="learned",  # what clustering and distance predict; "uniform": as in the paper
         repeat=1,  # how often the same pair may be asked
         after_correction="join_known",  # "merge_again": merge from single super-instances
-        max_states=300,  # cap on a diagram: beyond it the confidence is too high
+        max_states=300,  # cap on a diagram
+        beyond_cap="sample",  # sets are drawn; "drop": the dearest go, too much confidence
+        neighbours=10,  # nearness along the data, by so many neighbours; None: not used
+        finish="blend",  # with neighbours' clusters, or as the "super_instances" are
         metric="euclidean",  # "precomputed": X holds distances, and k-medoids cuts
         train_indices=None,  # rows that may be asked about, or a mask; None: all
         show="always",  # "merged": complete merges; "verified": only after a check
@@ -1916,6 +2420,9 @@ class NCOBRAS(COBRAS):
         self.repeat = repeat
         self.after_correction = after_correction
         self.max_states = max_states
+        self.beyond_cap = beyond_cap
+        self.neighbours = neighbours
+        self.finish = finish
 
     @classmethod
     def as_programmed(cls, **overrides):
@@ -1935,7 +2442,11 @@ class NCOBRAS(COBRAS):
 
     @property
     def exact_(self) -> bool:
-        "False: the last check met a cap, so the confidence is too high; `order` cuts more."
+        """True: the last check counted all consistent sets.
+
+        False: they were drawn (the confidence has the error of 400 draws, at most ±.05),
+        or some were dropped by `order` or a cap (then it is too high).
+        """
         return self.state_.exact
 
     @property
@@ -1980,6 +2491,7 @@ class NCOBRAS(COBRAS):
             check_by=self.check_by,
             repeat=self.repeat,
             max_states=self.max_states,
+            beyond_cap=self.beyond_cap,
         )
 
     def _first_state(self, **fields):
@@ -1988,7 +2500,12 @@ class NCOBRAS(COBRAS):
         X = fields["space"].D if flat else fields["space"].X
         square = (X**2).mean() if flat else 2 * X.var(0).sum()
         noise = 0.05 if self.noise == "estimate" else self.noise
-        return NcobrasState(noise=noise, unit=float(np.sqrt(square)) or 1.0, **fields)
+        near = None
+        if self.neighbours is not None and len(X) <= self._MOST_ROWS:
+            near = Neighbours(fields["space"], len(X), int(self.neighbours))
+        unit = float(np.sqrt(square)) or 1.0
+        more = dict(neighbours=near, finish=self.finish)
+        return NcobrasState(noise=noise, unit=unit, **more, **fields)
 
     def _split(self, s, state):
         "Remember the clustering before the cut, which predicts answers; then cut."
@@ -2026,7 +2543,33 @@ class NCOBRAS(COBRAS):
             d = state.space.D[i, j]
         else:
             d = np.sqrt(((state.space.X[i] - state.space.X[j]) ** 2).sum())
-        return np.r_[np.eye(3)[kind], np.log(max(d / state.unit, 0.01))]
+        f = np.r_[np.eye(3)[kind], np.log(max(d / state.unit, 0.01))]
+        if state.neighbours is None:
+            return f
+        near = state.neighbours.nearness([i, j])[0, 1]
+        return np.r_[f, np.log(max(near, 1e-4)) / 3]
+
+    _MOST_ROWS = 20_000  # beyond: no graph of neighbours, whose columns would fill memory
+    _FOLDS, _MERGE = 5, "kernel"
+
+    def _join(self, state, clusters):
+        "One merge, nearest along the data first."
+        if state.neighbours is None or self._MERGE is None:
+            return (yield from super()._join(state, clusters))
+        K = state.neighbours.nearness(state.reps)
+        D = -np.log(np.maximum(K, 1e-12))
+        if self._MERGE == "both":
+            c = centre_distances(state.space, state.super_instances)
+            up = np.triu_indices(len(c), 1)
+            rank = lambda d: np.argsort(np.argsort(d, kind="stable"), kind="stable")
+            D[up] = rank(D[up]) + rank(c[up])
+            D = np.triu(D, 1) + np.triu(D, 1).T
+        shown = state.labels[state.reps]
+        progress = None
+        if self._setting("show") == "always":
+            progress = lambda clusters, V: state.show(provisional(clusters, V, shown))
+        how = state.reps, D, state.known, self._ask(state), state.before, progress
+        return (yield from merge(clusters, *how))
 
     def _weigh(self, state):
         "Prior odds of all answers that were asked by COBRAS, from a fit to them."
@@ -2034,10 +2577,26 @@ class NCOBRAS(COBRAS):
             return
         at, F = list(state.seen), np.array(list(state.seen.values()))
         said = np.array([state.log[t][1] for t in at])
-        same = 1 / (1 + np.exp(-F @ fit_same(F, said, state.noise)))
+        same = self._same(F, said, state.noise)
         same = np.clip(same, 0.03, 0.97)
         odds = ((1 - same) / same) ** said
         state.odds.update(zip(at, odds.tolist()))
+
+    def _same(self, F, said, noise):
+        """Chance that each pair is the same, from the answers to the others.
+
+        An answer that helped to fit what judges it would be believed too easily, so
+        every fifth one is judged by a fit to the rest.
+        """
+        folds = self._FOLDS
+        whole = fit_same(F, said, noise)
+        if len(said) < 2 * folds:
+            return 1 / (1 + np.exp(-F @ whole))
+        out, fold = np.empty(len(said)), np.arange(len(said)) % folds
+        for f in range(folds):
+            w = fit_same(F[fold != f], said[fold != f], noise, start=whole)
+            out[fold == f] = 1 / (1 + np.exp(-F[fold == f] @ w))
+        return out
 
     def _merge(self, state):
         "Merge, verify, and merge again when a relevant answer was corrected (section 4)."

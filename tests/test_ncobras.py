@@ -340,7 +340,8 @@ def blobs(n=90, seed=0):
 )
 def test_learner_without_doubt_is_cobras(rules):
     X, y = blobs()
-    a = NCOBRAS(noise=0.01, confidence=1e-9, random_state=1, **rules).fit(
+    plain = dict(rules, noise=0.01, confidence=1e-9, neighbours=None)
+    a = NCOBRAS(random_state=1, **plain).fit(
         X, oracle=NoisyOracle(y, random_state=0), budget=40
     )
     b = COBRAS(random_state=1, **rules).fit(
@@ -1052,3 +1053,146 @@ def test_the_program_refutes_the_rivals_of_fewest_flips_first():
         assert least[chosen] >= max(least.values()) * (1 - 1e-6)
         asked += 1
     assert asked > 5
+
+
+def test_drawn_sets_follow_the_listed_distribution():
+    rng = np.random.default_rng(0)
+    for _ in range(14):
+        P, v = random_graph(rng, nmax=7, mmax=9)
+        W, rho = sets(P), rng.uniform(0.1, 0.6)
+        p = np.where(W != v, rho, 1).prod(1)
+        p = p / p.sum()
+        S = nc.sample_sets(*P.T, -v * np.log(rho), W[0], burn=100, keep=30000, seed=1)
+        number = {w.tobytes(): i for i, w in enumerate(W)}
+        share = np.bincount([number[s.tobytes()] for s in S], minlength=len(W)) / len(S)
+        assert np.abs(share - p).sum() / 2 < 0.035
+
+
+def test_drawn_verdict_is_near_the_exact_one():
+    rng = np.random.default_rng(11)
+    off, drawn = [], 0
+    for _ in range(60):
+        P, v = random_graph(rng, nmax=8, mmax=12)
+        odds = np.exp(0.5 * rng.normal(size=len(v)))
+        rel = rng.random(len(v)) < 0.7
+        how = dict(odds=odds, relevant=rel)
+        a = verdict(P, v, 0.2, None, max_states=5000, **how)
+        b = verdict(P, v, 0.2, None, max_states=1, beyond_cap="sample", **how)
+        assert a.exact
+        drawn += not b.exact
+        np.testing.assert_allclose(b.p_wrong(), a.p_wrong(), atol=0.2)
+        same = (a.value == b.value)[rel].all()
+        off.append(a.confidence - b.confidence if same else a.confidence - 0.5)
+        assert same or a.confidence < 0.5
+    off = np.array(off)
+    assert np.abs(off).mean() < 0.02 and abs(off.mean()) < 0.01 and drawn > 15
+
+
+def test_only_a_verdict_that_counts_all_sets_is_exact():
+    g = toy_graph(8, 3, 14, n_lies=2, random_state=0)
+    how = dict(noise=0.1, max_states=5000)
+    assert verdict(g.pairs, g.value, order=None, **how).exact
+    assert not verdict(g.pairs, g.value, order=2, **how).exact
+    assert not verdict(g.pairs, g.value, order=None, noise=0.1, max_states=5).exact
+
+
+def test_noise_is_estimated_from_drawn_sets_as_from_listed_ones():
+    for lies in (0, 4, 9):
+        g = toy_graph(12, 3, 45, n_lies=lies, random_state=1)
+        exact = verdict(g.pairs, g.value, "estimate", None, max_states=20000)
+        drawn = verdict(
+            g.pairs, g.value, "estimate", None, max_states=2, beyond_cap="sample"
+        )
+        assert abs(exact.noise - drawn.noise) < 0.03
+
+
+def test_nearness_along_the_data_is_the_truncated_series():
+    from csc_nb.cobras import VectorSpace
+
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    near = nc.Neighbours(VectorSpace(X), 40, 6, stay=0.8, steps=50)
+    S = near.S.toarray()
+    np.testing.assert_allclose(S, S.T)
+    K = np.linalg.inv(np.eye(40) - 0.8 * S)
+    rows = [3, 17, 21]
+    np.testing.assert_allclose(near.flow(rows), K[:, rows], atol=1e-4)
+    own = np.sqrt(np.diag(K)[rows])
+    want = K[np.ix_(rows, rows)] / own[:, None] / own
+    np.testing.assert_allclose(near.nearness(rows), want, atol=1e-4)
+    from csc_nb.cobras import DistanceSpace
+
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(2))
+    flat = nc.Neighbours(DistanceSpace(D), 40, 6, stay=0.8, steps=50)
+    np.testing.assert_allclose(flat.S.toarray(), S, atol=1e-9)
+
+
+def test_the_finish_trusts_who_finds_the_representatives():
+    rng = np.random.default_rng(0)
+    lab = np.arange(12) % 2
+    reps, home = np.arange(12) * 5, np.arange(60) // 5
+    truth = rng.integers(2, size=60)
+    truth[reps] = lab
+    good = 0.9 * (truth[:, None] == lab) + 0.1
+    blind = np.ones((60, 12))
+    far_right = 1.0 * (lab[:, None] != lab)
+    far_wrong = 1.0 * (lab[:, None] == lab)
+    np.testing.assert_array_equal(nc.blended(good, reps, far_wrong, home, lab), truth)
+    out = nc.blended(blind, reps, far_right, home, lab)
+    np.testing.assert_array_equal(out, lab[home])
+    np.testing.assert_array_equal(nc.blended(good, reps, far_right, home, lab)[reps], lab)
+
+
+def test_an_answer_is_judged_by_a_fit_to_the_others():
+    rng = np.random.default_rng(0)
+    F = np.c_[np.ones(40), rng.normal(size=40)]
+    said = np.where(rng.random(40) < 0.5, 1, -1)
+    est = NCOBRAS()
+    before = est._same(F, said, 0.1)
+    for t in (0, 13, 39):
+        other = said.copy()
+        other[t] *= -1
+        after = est._same(F, other, 0.1)
+        assert np.isclose(after[t], before[t], atol=1e-5)
+        assert not np.allclose(after, before, atol=1e-3)
+
+
+def test_learner_with_neighbours_finds_rings():
+    from sklearn.metrics import adjusted_rand_score as ari
+
+    rng = np.random.default_rng(0)
+    y = np.arange(160) % 2
+    angle = rng.uniform(0, 2 * np.pi, 160)
+    r = np.where(y, 3, 1) + 0.15 * rng.normal(size=160)
+    X = np.c_[r * np.cos(angle), r * np.sin(angle)]
+    score = {}
+    for k in (10, None):
+        found = [
+            NCOBRAS(0.1, neighbours=k, random_state=s)
+            .fit(X, oracle=NoisyOracle(y, 0.1, random_state=s), budget=40)
+            .labels_
+            for s in range(4)
+        ]
+        score[k] = np.mean([ari(y, z) for z in found])
+    assert score[10] > score[None] + 0.05
+
+
+def test_neighbours_know_precomputed_distances_and_few_rows():
+    X, y = blobs(30)
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(2))
+    est = NCOBRAS(0.1, metric="precomputed", random_state=0)
+    assert est.fit(D, oracle=NoisyOracle(y), budget=20).n_clusters_ >= 3
+    for n in (1, 2, 3):
+        few = NCOBRAS(0.1, random_state=0).fit(X[:n], oracle=NoisyOracle(y[:n]), budget=5)
+        assert len(few.labels_) == n
+    same = np.zeros((12, 2))
+    est = NCOBRAS(0.1, random_state=0).fit(same, oracle=NoisyOracle(y[:12]), budget=8)
+    assert len(est.labels_) == 12
+
+
+def test_published_form_does_not_know_the_departures():
+    est = NCOBRAS.as_published()
+    got = est.order, est.beyond_cap, est.neighbours, est.finish
+    assert got == (3, "drop", None, "super_instances")
+    assert NCOBRAS.as_programmed().beyond_cap == "drop"
+    with pytest.raises(ValueError, match="order_over='all'"):
+        NCOBRAS(order_over="all").fit(*[blobs()[0]], oracle=NoisyOracle(blobs()[1]))
