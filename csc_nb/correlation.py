@@ -1757,7 +1757,8 @@ def learn_noise(
     learn = fixed is None
     if features is None or fixed is not None or job.draws == 1:
         return job.run(1.0, learn=learn)
-    sized = job.run(1.0, learn=learn)  # with features several starts, and the best fit of them
+    sized = job.run(1.0, learn=learn)
+    # with features several starts, and the best fit of them
     tries = [job.run(0.0, start) for start in (None, sized, None, sized)]
     return max(tries, key=lambda noise: noise.fit)
 
