@@ -355,7 +355,7 @@ def test_a_misled_group_goes_by_the_looks():
 def test_with_features_several_starts_and_the_likeliest_is_kept(monkeypatch):
     seen = []
 
-    def run(self, alpha, start=None):
+    def run(self, alpha, start=None, learn=False):
         seen.append((alpha, start is not None))
         empty = np.zeros(0)
         fit = [-9.0, -5.0, -7.0, -3.0, -8.0][len(seen) - 1]
