@@ -2434,7 +2434,7 @@ def run_panel(args):
 #| code-fold: true
 #| code-summary: "PanelOracle: a panel for any active learner"
 class PanelOracle:
-    """A whole panel in the place of one oracle: opinions are bought until one is sure enough.
+    """A panel in the place of one oracle: opinions are bought until one is sure enough.
 
     A learner that chooses questions, but not whom to ask, can use a panel this way. Each
     question goes to whoever tells most for the money, then to the next, until the chance of
