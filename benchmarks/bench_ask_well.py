@@ -343,6 +343,8 @@ def run_panels(seed, case):
         learner.consult()
         told = learner.state_.told
         price = [panel[t[2]].price for t in told]
+    elif strategy == "uncertainty":
+        told, price = uncertainty(data, learner, max(SUMS), seed, step=10)
     else:
         told, price = as_told(order_of(strategy, data, seed), panel)
     out = []
@@ -355,7 +357,10 @@ def run_panels(seed, case):
 
 SUMS = (300, 600, 1500, 3000)
 PANELS_HEAD = "seed case money answers people F1 Brier log_loss accuracy".split()
-WAYS = ("ask well", "model only", "people only", "where prompts disagree", "random")
+WAYS = (
+    "ask well", "model only", "people only", "where prompts disagree", "random",
+    "uncertainty",
+)  # fmt: skip
 SETS = "iris wine glass ecoli newthyroid ionosphere sonar parkinsons".split()
 SETS += ["column_3C", "dermatology"]
 

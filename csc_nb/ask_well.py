@@ -11,7 +11,7 @@ __all__ = ['TRUTHS', 'Voice', 'simple_voice', 'joint_chances', 'information',
            'TripleFor', 'as_panel', 'Statement', 'error_interval', 'Refit', 'AskState',
            'Heard', 'PanelDialogue', 'AskWell', 'PanelRunner', 'ask_panel_session',
            'panel_report', 'panel_settings', 'panel_of', 'panel_session', 'panel_page',
-           'run_ask', 'run_panel']
+           'run_ask', 'run_panel', 'PanelOracle']
 
 # %% ../nbs/42_ask_well.ipynb #8b80c09d
 import copy
@@ -1163,7 +1163,7 @@ def error_interval(
     doubt: float,  # relative error of the model's own error rate
     level: float = 0.9,
 ) -> tuple:  # low, high
-    """An interval for a share of errors; wider below, since chapter 41 errs on that side.
+    """An interval for a share of errors; wider below: assumed errors may not be there.
 
     Parameters
     ----------
@@ -1183,8 +1183,31 @@ def error_interval(
     from scipy.stats import norm
 
     error = min(max(error, 1e-4), 1.0)
-    width = norm.ppf((1 + level) / 2) * math.hypot(doubt, spread / error)
-    return error * math.exp(-1.5 * width), min(1.0, error * math.exp(width))
+    sigmas = norm.ppf((1 + level) / 2)
+    below = sigmas * math.hypot(2.2 * doubt, spread / error)
+    above = sigmas * math.hypot(doubt, spread / error)
+    return error * math.exp(-below), min(1.0, error * math.exp(above))
+
+
+def _answer_table(told, members, n_samples=None):
+    "What was told as a table, with annotators, groups and prices; items are rows."
+    rows = np.full((3, len(told)), -1)
+    for n, (_, items, _, _) in enumerate(told):
+        rows[: len(items), n] = items
+    third = [None if c < 0 else int(c) for c in rows[2]]
+    words = []
+    for kind, _, _, said in told:
+        known = RESPONSES[kind]
+        words.append(known[said] if said < len(known) else "unsure")
+    who = [members[t[2]] for t in told]
+    n_samples = int(rows.max(initial=0)) + 1 if n_samples is None else n_samples
+    return Answers(
+        rows[0], rows[1], words, third if max(rows[2], default=-1) >= 0 else None,
+        kind=[t[0] for t in told], annotator=[m.name for m in who],
+        group=[m.group for m in who],
+        price=[price_of(m, t[0]) for m, t in zip(who, told)], ids=False,
+        n_samples=n_samples,
+    )  # fmt: skip
 
 
 class Refit:
@@ -1483,22 +1506,7 @@ class AskWell(ActiveLearner):
 
     def _answers(self, told, place=None):
         "What was told as a table; `place` gives the row of each item."
-        rows = np.full((3, len(told)), -1)
-        for n, (_, items, _, _) in enumerate(told):
-            rows[: len(items), n] = items
-        third = [None if c < 0 else int(c) for c in rows[2]]
-        words = []
-        for kind, _, _, said in told:
-            known = RESPONSES[kind]
-            words.append(known[said] if said < len(known) else "unsure")
-        who = [self._members[t[2]] for t in told]
-        return Answers(
-            rows[0], rows[1], words, third if max(rows[2], default=-1) >= 0 else None,
-            kind=[t[0] for t in told], annotator=[m.name for m in who],
-            group=[m.group for m in who],
-            price=[price_of(m, t[0]) for m, t in zip(who, told)], ids=False,
-            n_samples=len(self._X),
-        )  # fmt: skip
+        return _answer_table(told, self._members, len(self._X))
 
     def _telling(self, told):
         "Without the answers of those who have only been unsure so far."
@@ -1786,7 +1794,7 @@ class AskWell(ActiveLearner):
                 state.why = "the goal is reached"
                 return []
         given = np.bincount([t[2] for t in state.told], minlength=len(self._members))
-        offers = []
+        offers, can_ask, can_tell = [], [], np.zeros(len(self._members))
         for block in state.belief.blocks(state.rng):
             for e, m in enumerate(self._members):
                 limit = getattr(m, "max_calls", None)
@@ -1798,12 +1806,14 @@ class AskWell(ActiveLearner):
                 if price > left + 1e-9:
                     continue
                 bits = self._bits(state.belief, block, e, ok)
-                bits = bits + teaching_bits(given[e], TRUTHS[block.kind])
-                rate = bits / max(price, 1e-9)
-                top = np.argsort(-rate, kind="stable")[: 30 * self.batch_size]
-                offers += [
-                    (rate[t], bits[t], e, block.kind, block.items[ok[t]]) for t in top
-                ]
+                can_ask.append((block, e, ok, price, bits))
+                can_tell[e] += bits.sum()
+        for block, e, ok, price, bits in can_ask:
+            teaches = teaching_bits(given[e], TRUTHS[block.kind])
+            bits = bits + np.minimum(teaches, can_tell[e] - bits)  # all it can still tell
+            rate = bits / max(price, 1e-9)
+            top = np.argsort(-rate, kind="stable")[: 30 * self.batch_size]
+            offers += [(rate[t], bits[t], e, block.kind, block.items[ok[t]]) for t in top]
         offers.sort(key=lambda o: -o[0])
         if not offers:
             state.why = "nothing is left to ask for this money"
@@ -1817,7 +1827,7 @@ class AskWell(ActiveLearner):
 
     def _least(self):
         "Answers before a goal can be reached: a few say nothing about the model."
-        return max(30, len(self._asked_list) // 20) if self._by_question else 30
+        return max(60, len(self._asked_list) // 20) if self._by_question else 30
 
     def _bits(self, belief, block, e, ok):
         "Expected information of every open question for annotator `e`."
@@ -1864,8 +1874,13 @@ class AskWell(ActiveLearner):
     def _statement(self, state):
         share, spread = state.belief.agreement()
         expected, seen = state.foreseen
-        ratio = 1.0 if self._by_question else (seen + 4) / (expected + 4)
+        ratio = (seen + 4) / (expected + 4)
+        if self._by_question and seen - expected < 2 * math.sqrt(expected + 1):
+            ratio = 1.0  # no more surprises than by chance
         error = min((1 - share) * min(max(ratio, 0.5), 4.0), 0.95)
+        if self._by_question:  # what nobody was asked is not known better than by counting
+            asked = len({items for _, items, _, _ in state.told})
+            error = max(error, (1 - asked / len(self._asked_list)) / (asked + 2))
         few = 3 / math.sqrt(max(len(state.told), 1))
         doubt = math.hypot(0.5, few if self._by_question else 1 / math.sqrt(seen + 4))
         low, high = error_interval(error, spread, doubt, self.level)
@@ -2414,3 +2429,162 @@ def run_panel(args):
     table = panel_report(args.logs)
     columns = ["annotator", "group", "n_answers", "accuracy", "low", "high", "cost"]
     print(table[columns].round(3).to_string(index=False))
+
+# %% ../nbs/42_ask_well.ipynb #panel0racle1
+#| code-fold: true
+#| code-summary: "PanelOracle: a panel for any active learner"
+class PanelOracle:
+    """A panel in the place of one oracle: opinions are bought until one is sure enough.
+
+    A learner that chooses questions, but not whom to ask, can use a panel this way. Each
+    question goes to whoever tells most for the money, then to the next, until the chance of
+    the likeliest answer reaches `sure`. `None` is answered when the money is gone.
+
+    Examples
+    --------
+
+    Parameters
+    ----------
+    panel
+        annotators that answer when they are called
+    sure : float, default=0.95
+        chance of the likeliest answer at which no more is bought
+    budget : float, default=None
+        money in all; None: no limit
+    same : float, default=0.2
+        share of `same` among pairs, before any is known
+    name : str, default='panel'
+        annotator in the log of a learner
+
+    Examples
+    --------
+    >>> from csc_nb.cobras import COBRAS
+    >>> from csc_nb.oracles import NoisyOracle
+    >>> X, y = np.r_[np.zeros((9, 1)), np.ones((9, 1))], np.repeat([0, 1], 9)
+    >>> cheap = Annotator("model", NoisyOracle(y, 0.2, random_state=0), price=1)
+    >>> ann = Annotator("Ann", NoisyOracle(y, random_state=1), price=5)
+    >>> panel = PanelOracle([cheap, ann], budget=60)
+    >>> learner = COBRAS(random_state=0).fit(X, oracle=panel)
+    >>> panel.spent <= 60
+    True
+    """
+
+    def __init__(
+        self,
+        panel,  # annotators that answer when they are called
+        *,
+        sure: float = 0.95,  # chance of the likeliest answer at which no more is bought
+        budget: float = None,  # money in all; None: no limit
+        same: float = 0.2,  # share of `same` among pairs, before any is known
+        name: str = "panel",  # annotator in the log of a learner
+    ):
+        self.panel, self.sure, self.budget, self.name = as_panel(panel), sure, budget, name
+        self.same, self.price, self.spent, self.told = same, 0.0, 0.0, []
+        if not 0.5 < sure < 1:
+            raise ValueError(f"sure={sure}: a chance above .5 and below 1.")
+        if not 0 < same < 1:
+            raise ValueError(f"same={same}: a chance between 0 and 1.")
+        for m in self.panel:
+            if _is_person(m):
+                raise ValueError(
+                    f"{m.name} is a person at a screen: a PanelOracle calls its members. "
+                    "Use AskWell with ask_panel_session, or give this member an oracle."
+                )
+        groups = list(dict.fromkeys(m.group for m in self.panel))
+        self._groups = [groups.index(m.group) for m in self.panel]
+        self._e0, self._known, self._next_fit = Priors().together_blind, {}, 30
+        members = [(e, k, m) for e, m in enumerate(self.panel) for k in m.kinds]
+        self._voices = {(e, k): first_voice(k, True) for e, k, _ in members}
+
+    def __call__(
+        self,
+        question,  # a `Pair` or `Triple`
+    ):  # the answer; None: the money is gone
+        "Ask the panel about one question."
+        kind, items = question.kind, tuple(sorted(question.items))
+        self.price = 0.0
+        if (kind, items) not in self._known:
+            if not any(kind in m.kinds for m in self.panel):
+                raise ValueError(f"Nobody on the panel takes questions of kind {kind}.")
+            code = self._settle(kind, items)
+            if code is None:
+                return None
+            self._known[kind, items] = code
+            self._learn()
+        code = self._known[kind, items]
+        if kind == "pair":
+            return (-1, 1, 0)[code]
+        said = "unsure" if code == 4 else RESPONSES["triple"][code]
+        plain = Triple(*items)
+        return _reworded(plain.answer(said), plain, question)
+
+    def _settle(self, kind, items):
+        "Buy answers until it is clear; the number of the answer, None without money."
+        T, here = TRUTHS[kind], np.array([items])
+        same = self._rate()
+        looks = np.array([[1 - same, same]] if kind == "pair" else [[1 / T] * T])
+        block = fresh_block(kind, here, looks, looks, self.panel, self._groups)
+        spoke = asked = False
+        while True:
+            post = looks * likelihoods(block, self._voices, self._groups, self.panel)
+            post /= post.sum()
+            chance = (1 - self._e0) * post + self._e0 * looks
+            if spoke and chance.max() >= self.sure:
+                break
+            e = self._whom(block, post, looks)
+            if e is None:
+                break
+            said = _code(kind, self._ask(e, kind, items))
+            self.told.append((kind, items, e, said))
+            block = add_answer(block, 0, e, said, self._voices, self._groups)
+            asked, spoke = True, spoke or said < T
+        if not asked:
+            return None
+        return int(chance[0].argmax()) if spoke else T
+
+    def _ask(self, e, kind, items):
+        member = self.panel[e]
+        make, price = PairFor if kind == "pair" else TripleFor, price_of(member, kind)
+        question = make(*items, annotator=member.name, price=price)
+        self.price += price
+        self.spent += price
+        return question.answer(member(question))
+
+    def _whom(self, block, post, looks):
+        "Most information for the money, of those who may still be asked."
+        best, rate = None, 1e-9
+        left = math.inf if self.budget is None else self.budget - self.spent
+        for e, m in enumerate(self.panel):
+            given = sum(t[2] == e for t in self.told)
+            limit = getattr(m, "max_calls", None)
+            gone = limit is not None and given >= limit
+            if gone or not block.open[0, e] or price_of(m, block.kind) > left + 1e-9:
+                continue
+            g = self._groups[e]
+            part = block.like[:, g], block.alone[:, g]
+            joint = joint_chances(post, looks, self._voices[e, block.kind], *part)
+            bits = information(misled_together(joint, looks, self._e0))[0]
+            here = bits / max(price_of(m, block.kind), 1e-9)
+            if here > rate:
+                best, rate = e, here
+        return best
+
+    def _rate(self):
+        "Share of pairs that were `same`, drawn to the first guess by ten pairs."
+        codes = [c for (k, _), c in self._known.items() if k == "pair" and c < 2]
+        return (sum(codes) + 10 * self.same) / (len(codes) + 10)
+
+    def _learn(self):
+        "Tables of everybody from all answers, when there is half as much again to learn."
+        if len(self.told) < self._next_fit:
+            return
+        self._next_fit = math.ceil(1.5 * len(self.told))
+        spoke = {e for kind, _, e, said in self.told if said < TRUTHS[kind]}
+        heard = _answer_table([t for t in self.told if t[2] in spoke], self.panel)
+        model = AnswerClustering(grouping="given", random_state=0).fit(None, answers=heard)
+        self._voices = learn_voices(model, self.panel, True)
+
+    @property
+    def answers(self) -> Answers:
+        "Everything that was bought, with annotators, groups and prices; items are rows."
+        return _answer_table(self.told, self.panel)

@@ -8,8 +8,9 @@ __all__ = ['SignedGraph', 'signed_graph', 'broken_weight', 'enumerate_partitions
            'branch_and_cut', 'Solution', 'conflict_blocks', 'solve', 'sample_partitions',
            'Votes', 'votes_from_arrays', 'first_table', 'noise_tables', 'Opinions',
            'gather_opinions', 'first_opinions', 'log_odds', 'opinion_chance', 'Noise',
-           'tiny_clusters', 'learn_noise', 'grade_weights', 'maxexp_scores',
-           'pair_likeness', 'CorrelationClustering']
+           'tiny_clusters', 'open_rate', 'learn_noise', 'Places', 'placements',
+           'place_scores', 'one_each', 'grade_weights', 'maxexp_scores', 'pair_likeness',
+           'CorrelationClustering']
 
 # %% ../nbs/43_answers_only.ipynb #7103c5c0
 import math
@@ -22,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array, csr_matrix, issparse
 from scipy.sparse.csgraph import shortest_path
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.neighbors import NearestNeighbors
@@ -1684,6 +1685,27 @@ def tiny_clusters(
     return bool((size**2).sum() <= most * len(z))
 
 
+def open_rate(
+    rate: float,  # share of asked pairs that are the same
+    n: int,  # number of items
+) -> float:  # alpha, between one half and n
+    """How readily clusters open: two items meet with chance 1 / (1 + alpha).
+
+    Parameters
+    ----------
+    rate : float
+        share of asked pairs that are the same
+    n : int
+        number of items
+
+    Returns
+    -------
+    float
+        alpha, between one half and n
+    """
+    return float(np.clip((1 - rate) / max(rate, 1e-9), 0.5, max(n, 1)))
+
+
 def learn_noise(
     n: int,  # number of items
     v: Votes,  # the answers
@@ -1694,7 +1716,7 @@ def learn_noise(
     shared: float = 0.1,  # chance that a whole group is misled, see `first_opinions`
     max_iter: int = 20,  # rounds
     random_state=0,  # seed
-    alpha=None,  # how readily clusters open; None: learned, see `tiny_clusters`
+    alpha=None,  # how readily clusters open; None: learned, as in `open_rate`
 ) -> Noise:  # tables, weights of the answers, prior of the pairs
     """EM: sample partitions at the present weights, count who was right, weigh again.
 
@@ -1719,7 +1741,7 @@ def learn_noise(
     random_state : default=0
         seed
     alpha : default=None
-        how readily clusters open; None: learned, see `tiny_clusters`
+        how readily clusters open; None: learned, as in `open_rate`
 
     Returns
     -------
@@ -1732,9 +1754,11 @@ def learn_noise(
         return job.run(alpha)
     if tiny_clusters(job.z):  # a base rate instead of a size
         return job.run(0.0)
+    learn = fixed is None
     if features is None or fixed is not None or job.draws == 1:
-        return job.run(1.0)
-    sized = job.run(1.0)  # with features several starts, and the best fit of them
+        return job.run(1.0, learn=learn)
+    sized = job.run(1.0, learn=learn)
+    # with features several starts, and the best fit of them
     tries = [job.run(0.0, start) for start in (None, sized, None, sized)]
     return max(tries, key=lambda noise: noise.fit)
 
@@ -1774,8 +1798,8 @@ class _Rounds:
             beta = beta + np.clip(_newton_step(F, mean, now, beta), -2, 2)
         return 1 / (1 + np.exp(-np.clip(F @ beta, -30, 30))), beta
 
-    def run(self, alpha, start=None):
-        "All rounds, at this alpha; `start` is a `Noise` to begin with."
+    def run(self, alpha, start=None, learn=False):
+        "All rounds, from this alpha; `start` is a `Noise` to begin with."
         n, v, o, F, rng, draws = self.n, self.v, self.o, self.F, self.rng, self.draws
         pairs = self.pairs[:0] if alpha > 0 and self.plain else self.pairs
         sketch = _edge_sketch(n, np.r_[o.pairs[o.pair], pairs])
@@ -1803,6 +1827,7 @@ class _Rounds:
                     looks, glance = self._glance(mean, glance)
                 weight, said, views = self._weigh(tables, looks, rate)
                 fit = _log_chance(o, said, views, mean)
+                alpha = open_rate(rate, n) if learn else alpha
             if len(pairs):
                 before, alone = _without_answers(n, pairs, prior, before, draws, rng, alpha)
                 most = 1 / (1 + t / 3)  # smaller and smaller steps: the prior can tip over
@@ -1886,6 +1911,159 @@ def _share_same(Z, a, b):
 # %% ../nbs/43_answers_only.ipynb #2f944a65
 #| code-fold: true
 #| code-summary: "grades to weights, the rule maxexp, how alike two rows are"
+class Places(NamedTuple):
+    """Where items, or whole clusters, would go if they were placed once more.
+
+    Attributes
+    ----------
+    evidence : csr_matrix
+        `(S, K)` weight of all answers between subject and cluster
+    total : np.ndarray
+        `(S,)` sum over all places, a new cluster included
+    home : np.ndarray
+        `(S,)` cluster of the subject
+    mass : np.ndarray
+        `(S,)` items of the subject
+    size : np.ndarray
+        `(K,)` items of each cluster
+    alpha : float
+        how readily clusters open; 0: they do not draw by their size
+    """
+
+    evidence: csr_matrix  # `(S, K)` weight of all answers between subject and cluster
+    total: np.ndarray  # `(S,)` sum over all places, a new cluster included
+    home: np.ndarray  # `(S,)` cluster of the subject
+    mass: np.ndarray  # `(S,)` items of the subject
+    size: np.ndarray  # `(K,)` items of each cluster
+    alpha: float  # how readily clusters open; 0: they do not draw by their size
+
+    def chance(self, s, k):
+        """Chance that subject `s` goes to cluster `k`, all else as it is.
+
+        Parameters
+        ----------
+        s
+        k
+        """
+        pull = np.exp(np.asarray(self.evidence[s, k]).ravel())
+        room = self.size[k] - np.where(k == self.home[s], self.mass[s], 0.0)
+        new = np.where(k == self.home[s], self.alpha or 1.0, 0.0)
+        room = room if self.alpha else (room > 0).astype(float)
+        return np.where(room > 0, room * pull, new) / self.total[s]
+
+
+def placements(
+    g: SignedGraph,  # answers, weights in nats
+    labels: np.ndarray,  # `(n,)` clusters 0, 1, 2, …
+    alpha: float,  # how readily clusters open; 0: they do not draw by their size
+    whole: bool = False,  # place whole clusters instead of items
+) -> Places:
+    """All places of every item or cluster, given where the others are.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        answers, weights in nats
+    labels : np.ndarray
+        `(n,)` clusters 0, 1, 2, …
+    alpha : float
+        how readily clusters open; 0: they do not draw by their size
+    whole : bool, default=False
+        place whole clusters instead of items
+
+    Returns
+    -------
+    Places
+    """
+    z, n = np.asarray(labels, dtype=np.int64), len(labels)
+    size = np.bincount(z).astype(float)
+    end, other, w = np.r_[g.a, g.b], np.r_[g.b, g.a], np.r_[g.w, g.w]
+    keep = z[end] != z[other] if whole else np.ones(len(end), dtype=bool)
+    home, mass = (np.arange(len(size)), size) if whole else (z, np.ones(n))
+    subject = z[end] if whole else end
+    shape = len(home), len(size)
+    E = csr_matrix((w[keep], (subject[keep], z[other][keep])), shape=shape)
+    E.sum_duplicates()
+    E.data = np.clip(E.data, -30, 30)
+    s, k = E.nonzero()
+    room = size[k] - np.where(k == home[s], mass[s], 0.0)
+    every = n - mass
+    if not alpha:  # all clusters alike
+        room, every = (room > 0).astype(float), len(size) - (size[home] <= mass)
+    more = np.bincount(s, room * np.expm1(np.asarray(E[s, k]).ravel()), len(home))
+    return Places(E, every + (alpha or 1.0) + more, home, mass, size, alpha)
+
+
+def place_scores(
+    g: SignedGraph,  # answers, weights in nats
+    labels: np.ndarray,  # `(n,)` clusters 0, 1, 2, …
+    alpha: float,  # how readily clusters open
+    i: np.ndarray,  # items
+    j: np.ndarray,  # others, one for each
+) -> tuple:  # `(c,)` bits, `(c,)` number of the subject that would be placed
+    """What a pair would tell of the place of one of its ends, or of the smaller cluster.
+
+    Parameters
+    ----------
+    g : SignedGraph
+        answers, weights in nats
+    labels : np.ndarray
+        `(n,)` clusters 0, 1, 2, …
+    alpha : float
+        how readily clusters open
+    i : np.ndarray
+        items
+    j : np.ndarray
+        others, one for each
+
+    Returns
+    -------
+    tuple
+        `(c,)` bits, `(c,)` number of the subject that would be placed
+    """
+    z, n = np.asarray(labels, dtype=np.int64), len(labels)
+    often = np.bincount(np.r_[g.a, g.b], minlength=n)
+    items, whole = (placements(g, z, alpha, w) for w in (False, True))
+    si, sj = whole.size[z[i]], whole.size[z[j]]
+    first = (si < sj) | ((si == sj) & (often[i] <= often[j]))
+    small, large = np.where(first, z[i], z[j]), np.where(first, z[j], z[i])
+    p = [whole.chance(small, large), items.chance(i, z[j]), items.chance(j, z[i])]
+    p = np.clip(p, 1e-12, 1 - 1e-12)
+    bits = -p * np.log2(p) - (1 - p) * np.log2(1 - p)
+    bits[0, small == large] = 0.0
+    subject = np.choose(bits.argmax(axis=0), [small, n + i, n + j])
+    return bits.max(axis=0) + 1e-9 * np.maximum(often[i], often[j]), subject
+
+
+def one_each(
+    score: np.ndarray,  # `(c,)`
+    subject: np.ndarray,  # `(c,)` what each is about
+    k: int,  # how many
+) -> np.ndarray:  # positions: the best of every subject, then the second best, …
+    """A batch of questions about different things.
+
+    Parameters
+    ----------
+    score : np.ndarray
+        `(c,)`
+    subject : np.ndarray
+        `(c,)` what each is about
+    k : int
+        how many
+
+    Returns
+    -------
+    np.ndarray
+        positions: the best of every subject, then the second best, …
+    """
+    order = np.argsort(-score, kind="stable")
+    by = np.argsort(subject[order], kind="stable")
+    begin = np.flatnonzero(np.r_[True, np.diff(subject[order][by]) != 0])
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[by] = np.arange(len(by)) - np.repeat(begin, np.diff(np.r_[begin, len(by)]))
+    return order[np.argsort(rank, kind="stable")[:k]]
+
+
 def grade_weights(
     df,  # a table with columns a, b and a grade
     grade: str = "grade",  # name of the column with the grades
@@ -2035,8 +2213,9 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         apart. It is not learned: a group cannot show from inside how often it errs as one.
     alpha : float or None, default=None
         Learned weights only: in sampled partitions a cluster draws in proportion to its
-        size, and a new one by alpha. None: 1, or where clusters are tiny 0 and a base
-        rate of `same` is learned. 0: all partitions are equal before the answers.
+        size, and a new one by alpha. None: learned from the share of asked pairs that
+        are the same; where clusters are tiny 0, and a base rate of `same` is learned.
+        0: all partitions are equal before the answers.
     exact : bool, default=True
         Prove optimality where `time_limit` allows.
     n_init : int, default=200
@@ -2273,7 +2452,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
     def ask_next(
         self,
         k: int = 1,  # questions wanted
-        rule: str = "joint",  # "joint", "uncertain", "weighty", "maxexp" or "random"
+        rule: str = "place",  # or "joint", "uncertain", "weighty", "maxexp", "random"
         max_pairs: int = 200_000,  # candidates looked at when there are more pairs
         again: bool = False,  # may name pairs that were answered before
         among=None,  # pairs of ids that can be asked; None: all
@@ -2284,8 +2463,8 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         ----------
         k : int, default=1
             questions wanted
-        rule : str, default='joint'
-            "joint", "uncertain", "weighty", "maxexp" or "random"
+        rule : str, default='place'
+            or "joint", "uncertain", "weighty", "maxexp", "random"
         max_pairs : int, default=200000
             candidates looked at when there are more pairs
         again : bool, default=False
@@ -2306,14 +2485,19 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             return []
         if among is None:
             i, j = self._candidates(max_pairs, rng)
+            if rule == "place" and len(i) < n * (n - 1) // 2:
+                i, j = self._beside_large(i, j, max_pairs, rng)
         else:
             ends = [self._codes(np.array(end)) for end in zip(*among)]
             i, j = (np.minimum(*ends), np.maximum(*ends)) if ends else np.zeros((2, 0), int)
         if not again:
             fresh = ~np.isin(i * n + j, self._answered)
             i, j = i[fresh], j[fresh]
-        if rule == "joint":
-            best = self._ask_jointly(i, j, k, rng)
+        if not len(i):
+            return []
+        if rule in ("place", "joint"):
+            choose = self._ask_placing if rule == "place" else self._ask_jointly
+            best = choose(i, j, k, rng)
             return [(self.items_[i[q]], self.items_[j[q]]) for q in best]
         score = self._question_scores(i, j, rule, rng)
         best = np.lexsort((rng.random(len(i)), -np.round(score, 9)))[:k]
@@ -2537,6 +2721,27 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
                 stranger[rest] = (u != w) & ~np.isin(key, linked)
             yield z[i] == z[j], stranger
 
+    def _ask_placing(self, i, j, k, rng):
+        "Questions that place an item or a cluster: one for each before a second for any."
+        mixed = rng.permutation(len(i))
+        i, j = i[mixed], j[mixed]
+        score, about = place_scores(self._graph, self.labels_, self.alpha_, i, j)
+        return mixed[one_each(np.round(score, 10), about, k)]
+
+    def _beside_large(self, i, j, most, rng, beside=10):
+        "Candidates more: items beside the most asked member of the largest clusters."
+        n, z = len(self.items_), self.labels_
+        often = np.bincount(np.r_[self._graph.a, self._graph.b], minlength=n)
+        hub = np.zeros(self.n_clusters_, dtype=np.int64)
+        order = np.argsort(often, kind="stable")
+        hub[z[order]] = order  # the last one stays
+        large = np.argsort(-np.bincount(z), kind="stable")[:beside]
+        some = rng.permutation(n)[: max(most // beside, 1)]
+        u, v = np.repeat(some, len(large)), np.tile(hub[large], len(some))
+        key = np.minimum(u, v) * n + np.maximum(u, v)
+        key = np.unique(np.r_[i * n + j, key[u != v]])
+        return key // n, key % n
+
     def _ask_jointly(self, i, j, k, rng, pool=1000):
         "Questions one by one, each the least foreseeable when the others are answered."
         score = self._question_scores(i, j, "uncertain", rng)
@@ -2581,8 +2786,8 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             return maxexp_scores(S)[np.minimum(i, j), np.maximum(i, j)]
         if rule not in ("uncertain", "weighty"):
             raise ValueError(
-                f"rule is {rule!r}. Say 'joint', 'uncertain', 'weighty', 'maxexp' or "
-                "'random'."
+                f"rule is {rule!r}. Say 'place', 'joint', 'uncertain', 'weighty', "
+                "'maxexp' or 'random'."
             )
         p = self._pair_chance(i, j)
         bits = -p * np.log2(p) - (1 - p) * np.log2(1 - p)

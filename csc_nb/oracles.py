@@ -2108,7 +2108,7 @@ class Runner:
 
     def _tell_again(self, lost):
         "Write forgotten answers into the log as answers that nobody asked for."
-        fields = ("kind", "items", "shown", "answer", "seconds", "annotator")
+        fields = ("kind", "items", "shown", "answer", "seconds", "annotator", "price")
         batch, n = [], self.journal.n
         for e in lost:
             keep = {k: e[k] for k in fields if e.get(k) is not None}
@@ -2282,8 +2282,14 @@ class Runner:
             answer = None if q is None else oracle(q)
             if answer is None:
                 break
-            self.tell(q, answer)
+            value, whose = _check_answer(q, q, answer), _whose(oracle, q)
+            self._take(q, value, None, None, None, **whose)
         return self
+
+    @property
+    def spent(self) -> float:
+        "What the answers that stand have cost; those without a price cost nothing."
+        return float(sum(e.get("price") or 0.0 for e in self._told()))
 
     def _remember(self):
         if self.callback is not None:
@@ -2305,6 +2311,16 @@ class Runner:
         if name.startswith("_") or not name.endswith("_"):
             raise AttributeError(f"Runner has no attribute {name!r}.")
         return getattr(self.learner, name)
+
+
+def _whose(oracle, q):
+    "Name and price of the one who answers, for the log, where they are known."
+    name, price = getattr(oracle, "name", None), getattr(oracle, "price", None)
+    if type(name) is not str:
+        return {}
+    price = price.get(q.kind) if isinstance(price, dict) else price
+    known = isinstance(price, (int, float, np.number)) and not isinstance(price, bool)
+    return dict(annotator=name, **({"price": float(price)} if known else {}))
 
 
 def _check_oracle(oracle, rows, budget):

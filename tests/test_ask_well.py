@@ -6,7 +6,7 @@ import pickle
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import product
+from itertools import combinations, product
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +20,7 @@ from csc_nb.ask_well import (
     Annotator,
     AskWell,
     PairFor,
+    PanelOracle,
     PanelRunner,
     Refit,
     TripleFor,
@@ -34,6 +35,7 @@ from csc_nb.ask_well import (
     misled_together,
     near_pairs,
     panel_report,
+    price_of,
     run_ask,
     simple_voice,
     teaching_bits,
@@ -41,7 +43,8 @@ from csc_nb.ask_well import (
 )
 from csc_nb.cli import main
 from csc_nb.cli import parser as cli_parser
-from csc_nb.oracles import NoisyOracle, Pair, read_journal
+from csc_nb.cobras import COBRAS
+from csc_nb.oracles import NoisyOracle, Pair, Runner, Triple, read_journal, true_answer
 
 
 def entropy(p):
@@ -552,3 +555,214 @@ def test_an_answer_surprises_when_another_was_likelier():
         learner.tell(q, said)
     assert learner.state_.foreseen == pytest.approx((expected, seen))
     assert 0 < seen < 12
+
+
+# Toys on which the best purchase is known by listing everything
+
+
+def listed_bits(told, voices, groups, e0, items, who, n):
+    "What an answer tells of the partition, by listing partitions, perceptions, opinions."
+    worlds = all_partitions(n)
+    kind, T = ("pair", 2) if len(items) == 2 else ("triple", 4)
+    truth = truth_codes(worlds, kind, np.array([items]))[:, 0]
+    w, looks = np.full(len(worlds), 1 / len(worlds)), {}
+    said = {}
+    for k, its, e, code in told:
+        t = truth_codes(worlds, k, np.array([its]))[:, 0]
+        if (k, its) not in looks:
+            looks[k, its] = np.bincount(t, w, minlength=2 if k == "pair" else 4)
+        before = group_chance(
+            said.get((k, its), []), voices, groups[e], groups, looks[k, its]
+        )
+        said.setdefault((k, its), []).append((e, code))
+        after = group_chance(said[k, its], voices, groups[e], groups, looks[k, its])
+        w = w * (after / before)[t]
+        w = w / w.sum()
+    now = np.bincount(truth, w, minlength=T)
+    at_a_glance = looks.get((kind, items), now)
+    old = said.get((kind, items), [])
+    M = voices[who, kind].report.shape[1]
+    joint = np.zeros((T, M))
+    base = group_chance(old, voices, groups[who], groups, at_a_glance, (who, kind))
+    for r in range(M):
+        after = group_chance([*old, (who, r)], voices, groups[who], groups, at_a_glance)
+        joint[:, r] = now * after / base
+    joint = (1 - e0) * joint + e0 * at_a_glance[:, None] * joint.sum(0)
+    bits = entropy(joint.sum(1).tolist()) + entropy(joint.sum(0).tolist())
+    return bits - entropy(joint.ravel().tolist())
+
+
+def group_chance(said, voices, group, groups, looks, voice=None):
+    "Chance of what one group said under each truth, story by story."
+    mine = [(e, r) for e, r in said if groups[e] == group]
+    T = len(looks)
+    kind = "pair" if T == 2 else "triple"
+    e = mine[0][0] if mine else voice[0] if voice else None
+    if e is None:
+        return np.ones(T)
+    v, out = voices[e, kind], np.zeros(T)
+    for truth, misled, seen, thought in product(range(T), (0, 1), range(T), range(T)):
+        chance = v.eps * looks[seen] if misled else (1 - v.eps) * (seen == truth)
+        for member, r in mine:
+            chance = chance * voices[member, kind].report[thought, r]
+        out[truth] += chance * v.opinion[seen, thought]
+    return out
+
+
+def best_by_listing(learner, n):
+    "Every purchase that can be made on a toy: (rate, items, name), the best first."
+    state, members, groups = learner.state_, learner._members, learner._groups
+    belief, found, out = state.belief, [], []
+    given = np.bincount([t[2] for t in state.told], minlength=len(members))
+    for e, m in enumerate(members):
+        for kind in m.kinds:
+            for items in combinations(range(n), 2 if kind == "pair" else 3):
+                if (kind, items, e) in state.seen:
+                    continue
+                bits = listed_bits(
+                    state.told, belief.voices, groups, belief.together, items, e, n
+                )
+                found.append((m, e, kind, items, bits))
+    for m, e, kind, items, bits in found:
+        still = sum(f[4] for f in found if f[1] == e) - bits
+        teaches = min(teaching_bits(given[e], 2 if kind == "pair" else 4), still)
+        out.append(((bits + teaches) / price_of(m, kind), items, m.name))
+    return sorted(out, key=lambda o: -o[0])
+
+
+def test_the_best_purchase_is_that_of_listing_everything():
+    kinds = ("pair", "triple")
+    panel = [
+        Annotator("a", group="x", kinds=kinds, price={"pair": 1, "triple": 1.7}),
+        Annotator("b", group="x", price=1.1),
+        Annotator("c", group="y", price=2.5),
+    ]
+    learner = toy(panel).start(list("uvwx"))
+    books = np.array([0, 0, 1, 1])
+    for step in range(8):
+        listed = best_by_listing(learner, 4)
+        q = learner.ask()
+        _, bits, rate = learner.offers_[0]
+        assert rate == pytest.approx(listed[0][0], rel=1e-9)
+        ties = {(i, who) for r, i, who in listed if r > listed[0][0] - 1e-9}
+        assert (tuple(sorted(q.items)), q.annotator) in ties
+        learner.tell(q, true_answer(q, books))
+
+
+def test_a_triple_is_preferred_where_a_pair_tells_less_for_the_money():
+    kinds = ("pair", "triple")
+    start = lambda prices: toy([Annotator("a", kinds=kinds, price=prices)]).start(
+        list("uvwxy")
+    )
+    dear, cheap = start({"pair": 1, "triple": 9}), start({"pair": 1, "triple": 1.2})
+    assert dear.ask().kind == "pair" and cheap.ask().kind == "triple"
+    for learner in (dear, cheap):
+        assert learner.offers_[0][2] == pytest.approx(best_by_listing(learner, 5)[0][0])
+
+
+def test_a_person_is_preferred_when_the_models_have_spoken():
+    panel = [
+        *(Annotator(f"m{k}", group="model", price=1) for k in range(4)),
+        Annotator("Ann", group="people", price=6),
+    ]
+    learner, asked = toy(panel).start(list("uv")), []
+    while (q := learner.ask()) is not None:
+        asked.append(q.annotator)
+        assert learner.offers_[0][2] == pytest.approx(best_by_listing(learner, 2)[0][0])
+        learner.tell(q, "same")
+    assert asked[0].startswith("m") and sorted(asked) == ["Ann", "m0", "m1", "m2", "m3"]
+    assert asked.index("Ann") < 3  # before the third echo, at six times the price
+
+
+def test_a_second_opinion_is_preferred_to_a_new_question_where_models_part():
+    panel = [
+        Annotator("a", group="x", price=1),
+        Annotator("b", group="y", price=1),
+        Annotator("c", group="z", price=1),
+    ]
+    learner = toy(panel).start(list("uvw"))
+    for who, said in (("a", "same"), ("b", "different")):
+        learner.hear(PairFor(0, 1, annotator=who, price=1.0), said)
+    for pair in ((0, 2), (1, 2)):
+        for who in "abc":
+            learner.hear(PairFor(*pair, annotator=who, price=1.0), "different")
+    q = learner.ask()
+    assert (q.items, q.annotator) == ((0, 1), "c")
+    learner = toy(panel).start(list("uvwx"))
+    for who, said in (("a", "same"), ("b", "different")):
+        learner.hear(PairFor(0, 1, annotator=who, price=1.0), said)
+    listed = best_by_listing(learner, 4)
+    assert learner.ask() is not None
+    assert learner.offers_[0][2] == pytest.approx(listed[0][0])
+
+
+# A panel in the place of one oracle
+
+
+def test_a_panel_answers_for_any_learner_and_the_log_says_the_price(tmp_path):
+    X, y, _ = simulated()
+    cheap = Annotator("m", NoisyOracle(y, 0.2, random_state=0), price=1)
+    ann = Annotator("Ann", NoisyOracle(y, random_state=1), group="people", price=5)
+    panel = PanelOracle([cheap, ann], budget=90)
+    with Runner(COBRAS(random_state=0), X, journal=tmp_path / "log.jsonl") as run:
+        run.run(panel)
+        assert run.spent == panel.spent <= 90 and run.learner.n_queries_ > 5
+        n, spent = run.learner.n_queries_, run.spent
+        run.undo(3)
+        assert run.spent < spent
+    table = panel.answers.to_frame()
+    assert table.price.sum() == panel.spent and set(table.annotator) == {"m", "Ann"}
+    assert table.drop_duplicates(["a", "b"]).shape[0] == n
+    events, *_ = read_journal(tmp_path / "log.jsonl")
+    assert {e["annotator"] for e in events if e["event"] == "answer"} == {"panel"}
+    with Runner(COBRAS(random_state=0), X, journal=tmp_path / "log.jsonl") as run:
+        assert run.learner.n_queries_ == n - 3 and 0 < run.spent < spent
+
+
+def test_a_panel_is_as_sure_as_it_was_asked_to_be():
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=400)
+    members = [
+        Annotator(f"p{k}", NoisyOracle(y, 0.2, persistent=True, random_state=k))
+        for k in range(7)
+    ]
+    wrong = {}
+    for sure in (0.7, 0.98):
+        panel = PanelOracle(members, sure=sure, same=1 / 3)
+        pairs = [Pair(2 * k, 2 * k + 1) for k in range(200)]
+        wrong[sure] = np.mean([panel(q) != true_answer(q, y) for q in pairs])
+        assert panel(pairs[0]) == panel(Pair(1, 0))  # known, and not paid again
+        wrong[sure, "money"] = panel.spent
+    assert wrong[0.98] < 0.06 < wrong[0.7] and wrong[0.98, "money"] > wrong[0.7, "money"]
+
+
+def test_a_panel_reads_triples_in_any_order():
+    y = np.array([0, 0, 1])
+    kinds = ("pair", "triple")
+    panel = PanelOracle([Annotator("t", NoisyOracle(y, random_state=0), kinds=kinds)])
+    for order in ((0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)):
+        q = Triple(*order)
+        assert panel(q) == true_answer(q, y)
+    assert panel.spent == 1
+
+
+def test_a_panel_without_money_members_or_hands():
+    y = np.array([0, 1, 0])
+    oracle = NoisyOracle(y, random_state=0)
+    assert PanelOracle([Annotator("a", oracle, price=2)], budget=1)(Pair(0, 1)) is None
+    with pytest.raises(ValueError, match="person at a screen"):
+        PanelOracle(["Ann"])
+    with pytest.raises(ValueError, match="takes questions of kind triple"):
+        PanelOracle([Annotator("a", oracle)])(Triple(0, 1, 2))
+    for wrong in (dict(sure=0.4), dict(same=1)):
+        with pytest.raises(ValueError):
+            PanelOracle([Annotator("a", oracle)], **wrong)
+    shy = PanelOracle([Annotator("a", lambda q: "unsure"), Annotator("b", oracle)])
+    assert shy(Pair(0, 2)) == 1
+    only = PanelOracle([Annotator("a", lambda q: "unsure")])
+    assert only(Pair(0, 2)) == 0
+
+
+def test_errors_may_be_fewer_than_assumed_but_not_many_more():
+    low, high = error_interval(0.03, 0.007, 0.5)
+    assert low < 0.03 / 5 and 0.06 < high < 0.09

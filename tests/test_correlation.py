@@ -29,7 +29,9 @@ from csc_nb.correlation import (
     log_odds,
     maxexp_scores,
     noise_tables,
+    one_each,
     opinion_chance,
+    placements,
     sample_partitions,
     signed_graph,
     solve,
@@ -353,7 +355,7 @@ def test_a_misled_group_goes_by_the_looks():
 def test_with_features_several_starts_and_the_likeliest_is_kept(monkeypatch):
     seen = []
 
-    def run(self, alpha, start=None):
+    def run(self, alpha, start=None, learn=False):
         seen.append((alpha, start is not None))
         empty = np.zeros(0)
         fit = [-9.0, -5.0, -7.0, -3.0, -8.0][len(seen) - 1]
@@ -638,7 +640,9 @@ def test_uncertain_asks_where_answers_contradict():
         m.ask_next(1, "best")
 
 
-@pytest.mark.parametrize("rule", ["joint", "uncertain", "weighty", "maxexp", "random"])
+@pytest.mark.parametrize(
+    "rule", ["place", "joint", "uncertain", "weighty", "maxexp", "random"]
+)
 def test_pairs_with_an_answer_are_left_out_when_asked_to(rule):
     A = Answers(["w", "z", "y"], ["x", "w", "z"], ["same", "different", "same"])
     m = CorrelationClustering("given").fit(A)
@@ -654,7 +658,7 @@ def test_a_joint_batch_does_not_ask_one_thing_twice():
     weight = [9.0] * 6 + [0.1, 0.1]
     A = Answers(*zip(*pairs), ["same"] * 8, weight=weight)
     m = CorrelationClustering("given", unasked=0.001, n_samples=400).fit(A)
-    asked = m.ask_next(2, again=True)
+    asked = m.ask_next(2, "joint", again=True)
     assert sorted(set(p) <= {"p", "q"} for p in asked) == [False, True]
     across = [p for p in asked if set(p) != {"p", "q"}][0]
     assert len(set(across) & set("abc")) == 1
@@ -745,3 +749,97 @@ def test_a_round_of_exchanges_gains_what_it_says(seed):
     before = broken_weight(z, g.a, g.b, g.w)
     won, _ = _two_way_round(*_adjacency(g), z, A, B, np.ones(16, dtype=bool), 30)
     assert won > 0 and won == pytest.approx(before - broken_weight(z, g.a, g.b, g.w))
+
+
+# Where would an item, or a cluster, go?
+
+
+def placed_by_hand(g, z, alpha, members, k):
+    "Chance that some items move to cluster k together: all partitions, one by one."
+    W = np.zeros((g.n, g.n))
+    W[g.a, g.b] = W[g.b, g.a] = g.w
+    inside = np.isin(np.arange(g.n), members)
+    mass = {}
+    for c in [*np.unique(z[~inside]), "new"]:
+        there = np.flatnonzero(~inside & (z == c)) if c != "new" else []
+        room = len(there) if c != "new" else alpha or 1.0
+        room = room if alpha or c == "new" else 1.0
+        mass[c] = room * np.exp(W[np.ix_(members, there)].sum())
+    k = k if k in mass else "new"
+    return mass[k] / sum(mass.values())
+
+
+@pytest.mark.parametrize("alpha", [0.0, 2.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_places_are_those_of_listing(seed, alpha):
+    rng = np.random.default_rng(seed)
+    z = np.unique(rng.integers(4, size=9), return_inverse=True)[1]
+    i, j = np.triu_indices(9, 1)
+    asked = rng.random(len(i)) < 0.5
+    g = signed_graph(9, i[asked], j[asked], rng.normal(size=asked.sum()))
+    items, whole = (placements(g, z, alpha, w) for w in (False, True))
+    for s in range(9):
+        for k in range(z.max() + 1):
+            fast = items.chance(np.array([s]), np.array([k]))[0]
+            assert fast == pytest.approx(placed_by_hand(g, z, alpha, [s], k))
+    for c in range(z.max() + 1):
+        for k in set(range(z.max() + 1)) - {c}:
+            fast = whole.chance(np.array([c]), np.array([k]))[0]
+            hand = placed_by_hand(g, z, alpha, np.flatnonzero(z == c), k)
+            assert fast == pytest.approx(hand)
+
+
+def test_a_batch_asks_about_each_thing_before_it_asks_twice():
+    score = np.array([0.9, 0.8, 0.7, 0.6, 0.5])
+    about = np.array([7, 7, 3, 3, 5])
+    assert one_each(score, about, 5).tolist() == [0, 2, 4, 1, 3]
+    assert one_each(score, about, 2).tolist() == [0, 2]
+
+
+def clusters_by_asking(rule, seed, n=40, K=8, budget=200):
+    "Share of right pairs after some batches of right answers."
+    y, rng = np.arange(n) % K, np.random.default_rng(seed)
+    first = rng.permutation(n)
+    a, b = list(first), list(np.roll(first, 1))
+    while len(a) < budget:
+        said = ["same" if y[i] == y[j] else "different" for i, j in zip(a, b)]
+        A = Answers(a, b, said, ids=False, n_samples=n)
+        how = dict(exact=False, n_init=5, n_samples=40, max_iter=6)
+        model = CorrelationClustering(**how).fit(np.zeros((n, 1)), answers=A)
+        p, q = zip(*model.ask_next(20, rule))
+        a, b = [*a, *p], [*b, *q]
+    same = model.labels_[:, None] == model.labels_
+    return (same == (y[:, None] == y)).mean()
+
+
+def test_placing_needs_fewer_answers_than_random_pairs():
+    seeds = range(3)
+    gain = [clusters_by_asking("place", s) - clusters_by_asking("random", s) for s in seeds]
+    assert min(gain) > 0
+
+
+def test_few_answers_do_not_make_a_liar_of_an_honest_person():
+    rng, n = np.random.default_rng(0), 50
+    y = np.arange(n) % 10
+    a, b = rng.integers(n, size=(2, 150))
+    a, b = a[a != b], b[a != b]
+    said = np.where(y[a] == y[b], "same", "different")
+    model = CorrelationClustering(exact=False).fit(Answers(a, b, said, ids=False))
+    row = model.annotators_[0]
+    assert row["sensitivity"] > 0.85 and row["specificity"] > 0.95
+    assert model.alpha_ == 0 or 3 < model.alpha_ < 20
+
+
+def test_many_items_are_asked_beside_the_largest_clusters():
+    rng, n = np.random.default_rng(1), 3000
+    y = rng.integers(5, size=n)
+    a = rng.integers(n, size=6000)
+    b = (a + rng.integers(1, 40, size=6000)) % n
+    A = Answers(a, b, np.where(y[a] == y[b], "same", "different"), ids=False, n_samples=n)
+    how = dict(exact=False, n_init=1, n_samples=5, max_iter=2)
+    model = CorrelationClustering(**how).fit(np.zeros((n, 1)), answers=A)
+    pairs = model.ask_next(50, max_pairs=20_000)
+    assert len(set(map(frozenset, pairs))) == 50
+    size = np.bincount(model.labels_)
+    large = [max(size[model.labels_[list(p)]]) for p in pairs]
+    assert np.median(large) >= np.sort(size)[-10:].min()
