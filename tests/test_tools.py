@@ -282,3 +282,30 @@ def test_no_module_defines_a_name_twice():
         names = [n.name for n in body if isinstance(n, (ast.FunctionDef, ast.ClassDef))]
         twice = {n for n in names if names.count(n) > 1}
         assert not twice, f"{path.name} defines {', '.join(sorted(twice))} twice"
+
+
+# One laboratory: rows of experiments are written by csc_nb.sweeps.experiment
+
+SUMMARIES = {  # tables that are no rows of a grid: how many, and what they are
+    "benchmarks/bench_answer_items.py": 1,  # bins of each run, beside its row
+    "benchmarks/bench_baselines.py": 1,  # times, made anew
+    "benchmarks/summary_ncobras.py": 3,  # means over folds, made anew
+    "nbs/experiments/43_answers_only.ipynb": 2,  # two tables of one run each
+}
+
+
+def written_by_hand(source):
+    "How often a source writes tables itself."
+    calls = [n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.Call)]
+    names = [ast.unparse(c.func).split(".")[-1] for c in calls]
+    return sum(name in ("writerows", "writerow", "to_csv", "RowFile") for name in names)
+
+
+def test_no_experiment_keeps_a_file_of_rows_by_itself():
+    assert written_by_hand("w = csv.writer(f)\nw.writerow(row)") == 1
+    counts = {}
+    for name, text in longlines.sources():
+        if name.startswith(("benchmarks/", "nbs/experiments/")):
+            code = re.sub(r"^[%!].*$", "", text, flags=re.M)
+            counts[name] = written_by_hand(code)
+    assert {k: v for k, v in counts.items() if v} == SUMMARIES
