@@ -39,7 +39,8 @@ def too_long(text):
 
 def allowed():
     lines = ALLOWED.read_text().splitlines() if ALLOWED.exists() else []
-    return {name: int(count) for name, count in map(str.split, lines)}
+    rows = (line.split() for line in lines if line)
+    return {name: int(count) for name, count in rows}
 
 
 def check():
