@@ -128,25 +128,6 @@ def test_a_name_that_moved_says_where_it_is():
         csc_nb.make_links
 
 
-def test_a_module_that_reuses_a_name_takes_none_away(tmp_path):
-    "Names are listed by hand: another NCOBRAS in a new module changes nothing."
-    package = tmp_path / "csc_nb"
-    package.mkdir()
-    for item in (ROOT / "csc_nb").iterdir():
-        if item.name != "__pycache__":
-            (package / item.name).symlink_to(item)
-    (package / "aaa.py").write_text("__all__ = ['NCOBRAS']\nclass NCOBRAS: pass\n")
-    code = (
-        "import csc_nb; print(csc_nb.__file__, len(dir(csc_nb)), csc_nb.NCOBRAS.__module__)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
-    )
-    where, names, home = done.stdout.split()
-    assert Path(where).parent == package and home == "csc_nb.ncobras"
-    assert int(names) == len(dir(csc_nb))
-
-
 def test_python_m_csc_nb():
     root = Path(csc_nb.__file__).parent.parent
     done = subprocess.run(
