@@ -15,7 +15,7 @@ quality. Nothing here asserts on time.
 
 The peer lives in an environment of its own: CSC_NB_PEER_PYTHON=/path/to/its/python.
 `--write` stores the tables that the notebooks show; `--sets=iris,wine`, `--only=LCVQE,ITML`
-and `--repeats=5` run a part, `agreement --missing` what the file lacks; `--rows=300
+and `--repeats=5` run a part; runs that the file has are not repeated; `--rows=300
 --iterations=30` limit the data and the peer.
 """
 
@@ -31,6 +31,7 @@ from csc_nb.baselines import kmeans as km
 from csc_nb.baselines import metric as ml
 from csc_nb.constraints import Constraints
 from csc_nb.metrics import ari
+from csc_nb.sweeps import cross, experiment
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "nbs" / "experiments" / "results"
@@ -297,6 +298,31 @@ def objective_of(method, X, K, c):
     return lambda z: settle_metrics(X, z, L, rho, kind), est
 
 
+AGREEMENT = "set method rows peer_iterations seed peer one_order csc_nb greedy".split()
+AGREEMENT += ["peer_broken", "peer_error"]
+
+
+def agree(set, method, rows, peer_iterations, seed):
+    "One fit of the peer, and ours from the peer's first centres."
+    X, y = load(set, rows=rows)
+    X, K = X - X.mean(0), len(np.unique(y))
+    c = Constraints.from_labels(y, n=len(y) // 2, random_state=seed)
+    p = peer(method, X, c, K, seed, timeout=240, quick=True, max_iter=peer_iterations)
+    if p["error"]:
+        return dict.fromkeys(AGREEMENT[5:], "") | dict(peer_error=p["error"])
+    links = c if method == "cop" else c.closure()
+    value, est = objective_of(method, X, K, links)
+
+    def ours(**params):
+        return value(est.set_params(**params).fit(X, constraints=links).labels_)
+
+    once, best = (ours(init=p["centres"], n_init=n) for n in (1, 10))
+    other = ours(greedy=True) if method.startswith("mpck") else ""
+    broken = (p["labels"][c.a] == p["labels"][c.b]) != (c.value > 0)
+    found = dict(peer=value(p["labels"]), one_order=once, csc_nb=best, greedy=other)
+    return dict(found, peer_broken=int(broken.sum()), peer_error="")
+
+
 def agreement(
     repeats=3,
     sets=("iris", "wine", "breast cancer", "digits"),
@@ -305,89 +331,27 @@ def agreement(
     iterations=100,
 ):
     """Objective of the peer's labels and of ours, from the peer's own first centres;
-    links closed as the peer closes them. With --missing only starts that the file
-    lacks."""
-    head, out, path = (
-        [
-            "set",
-            "method",
-            "rows",
-            "peer_iterations",
-            "seed",
-            "peer",
-            "one_order",
-            "csc_nb",
-            "greedy",
-            "peer_broken",
-            "peer_error",
-        ],
-        [],
-        RESULTS / "baselines_agreement.csv",
-    )
-    done = (
-        {tuple(r[:5]) for r in list(csv.reader(open(path)))[1:]}
-        if "--missing" in sys.argv and path.exists()
-        else set()
-    )
+    links closed as the peer closes them."""
+    if not os.environ.get("CSC_NB_PEER_PYTHON"):
+        print("no peer: set CSC_NB_PEER_PYTHON")
+        return
 
-    def keep(row):
-        out.append(row)
-        if "--write" in sys.argv:
-            write("agreement", (head, out), key=5)  # after every fit: the peer is slow
+    def size(name, method):
+        small = 300 if method.startswith("mpck") and name == "digits" else None
+        return len(load(name, rows or small)[1])
 
-    for seed in range(repeats):
-        for name in sets:
-            for method in only:
-                X, y = load(
-                    name,
-                    rows=rows
-                    or (300 if method.startswith("mpck") and name == "digits" else None),
-                )
-                X, K, key = (
-                    X - X.mean(0),
-                    len(np.unique(y)),
-                    [name, method, len(X), iterations, seed],
-                )
-                if tuple(map(str, key)) in done:
-                    continue
-                c = Constraints.from_labels(y, n=len(y) // 2, random_state=seed)
-                p = peer(
-                    method, X, c, K, seed=seed, timeout=240, quick=True, max_iter=iterations
-                )
-                if p is None:
-                    print("no peer: set CSC_NB_PEER_PYTHON")
-                    return None
-                if p["error"]:
-                    keep([*key, "", "", "", "", "", p["error"]])
-                    print(out[-1], flush=True)
-                    continue
-                links = c if method == "cop" else c.closure()
-                value, est = objective_of(method, X, K, links)
-                fits = [
-                    value(
-                        est.set_params(init=p["centres"], n_init=n)
-                        .fit(X, constraints=links)
-                        .labels_
-                    )
-                    for n in (1, 10)
-                ]
-                bad = int(((p["labels"][c.a] == p["labels"][c.b]) != (c.value > 0)).sum())
-                a, b = value(p["labels"]), fits[1]
-                other = (
-                    value(est.set_params(greedy=True).fit(X, constraints=links).labels_)
-                    if method.startswith("mpck")
-                    else ""
-                )
-                keep([*key, a, *fits, other, bad, ""])
-                lower = "ours lower" if b < a else "PEER LOWER"
-                print(
-                    f"{name:14} {method:8} seed {seed}: peer {a:12.3f} in "
-                    f"{p['seconds']:.0f} s  one order {fits[0]:12.3f}  csc_nb {b:12.3f}  "
-                    f"greedy {other or np.nan:12.3f}  peer breaks {bad} links; "
-                    f"{'equal' if abs(a - b) < 1e-6 * abs(a) else lower}",
-                    flush=True,
-                )
-    return head, out
+    tasks = [
+        {**t, "rows": size(t["set"], t["method"]), "peer_iterations": iterations}
+        for t in cross(seed=range(repeats), set=sets, method=only)
+    ]
+    tasks = [{k: t[k] for k in AGREEMENT[:5]} for t in tasks]
+    for r in kept(agree, tasks, "agreement", AGREEMENT):
+        same = r["peer_error"]
+        if r["peer"] == r["peer"] != "":
+            a, b = r["peer"], r["csc_nb"]
+            lower = "ours lower" if b < a else "PEER LOWER"
+            same = "equal" if abs(a - b) < 1e-6 * abs(a) else lower
+        print(*(f"{r[k]:>12}" for k in AGREEMENT[:-1]), same)
 
 
 def greedy(repeats=4, sets=("iris", "wine", "breast cancer")):
@@ -424,191 +388,125 @@ def greedy(repeats=4, sets=("iris", "wine", "breast cancer")):
     )
 
 
-def quality(repeats=10, sets=("iris", "wine", "breast cancer"), only=()):
+QUALITY = {
+    "COPKMeans (relaxed)": lambda K: km.COPKMeans(K, on_conflict="relax", random_state=0),
+    "PCKMeans": lambda K: km.PCKMeans(K, random_state=0),
+    "MPCKMeans full": lambda K: km.MPCKMeans(K, random_state=0),
+    "MPCKMeans diagonal": lambda K: km.MPCKMeans(K, metric="diagonal", random_state=0),
+    "MPCKMeans shared": lambda K: km.MPCKMeans(K, shared=True, random_state=0),
+    "CVQE": lambda K: km.CVQE(K, random_state=0),
+    "LCVQE": lambda K: km.LCVQE(K, random_state=0),
+    "LCVQE polished": lambda K: km.LCVQE(K, polish=True, random_state=0),
+    "SeededKMeans": lambda K: km.SeededKMeans(K, random_state=0),
+    "ConstrainedEM": lambda K: km.ConstrainedEM(K, on_conflict="relax", random_state=0),
+    "ITML": lambda K: ml.ITMLKMeans(K, random_state=0),
+    "MMC diagonal": lambda K: ml.MMCKMeans(K, random_state=0),
+    "MMC diagonal, reg=0": lambda K: ml.MMCKMeans(
+        K, learner=ml.MMC(diagonal=True), tune=False, random_state=0
+    ),
+    "MMC full": lambda K: ml.MMCKMeans(K, learner=ml.MMC(), random_state=0),
+    "LSML": lambda K: ml.LSMLKMeans(K, random_state=0),
+    "RCA": lambda K: ml.RCAKMeans(K, random_state=0),
+}
+
+
+def drawn(set, method, noise, draw):
+    "ARI and seconds of one fit."
+    X, y = load(set)
+    c = Constraints.from_labels(y, n=len(y), noise=noise, random_state=draw)
+    start, model = time.perf_counter(), QUALITY[method](len(np.unique(y)))
+    labels = model.fit(X, constraints=c).labels_
+    return dict(ari=ari(y, labels), seconds=time.perf_counter() - start)
+
+
+def quality(repeats=10, sets=("iris", "wine", "breast cancer"), only=tuple(QUALITY)):
     """ARI on standardised data, as many random pairs as rows, a share of the answers
-    turned around."""
-    make = {
-        "COPKMeans (relaxed)": lambda K: km.COPKMeans(
-            K, on_conflict="relax", random_state=0
-        ),
-        "PCKMeans": lambda K: km.PCKMeans(K, random_state=0),
-        "MPCKMeans full": lambda K: km.MPCKMeans(K, random_state=0),
-        "MPCKMeans diagonal": lambda K: km.MPCKMeans(K, metric="diagonal", random_state=0),
-        "MPCKMeans shared": lambda K: km.MPCKMeans(K, shared=True, random_state=0),
-        "CVQE": lambda K: km.CVQE(K, random_state=0),
-        "LCVQE": lambda K: km.LCVQE(K, random_state=0),
-        "LCVQE polished": lambda K: km.LCVQE(K, polish=True, random_state=0),
-        "SeededKMeans": lambda K: km.SeededKMeans(K, random_state=0),
-        "ConstrainedEM": lambda K: km.ConstrainedEM(K, on_conflict="relax", random_state=0),
-        "ITML": lambda K: ml.ITMLKMeans(K, random_state=0),
-        "MMC diagonal": lambda K: ml.MMCKMeans(K, random_state=0),
-        "MMC diagonal, reg=0": lambda K: ml.MMCKMeans(
-            K, learner=ml.MMC(diagonal=True), tune=False, random_state=0
-        ),
-        "MMC full": lambda K: ml.MMCKMeans(K, learner=ml.MMC(), random_state=0),
-        "LSML": lambda K: ml.LSMLKMeans(K, random_state=0),
-        "RCA": lambda K: ml.RCAKMeans(K, random_state=0),
-    }
-    head, path = (
-        ["set", "method", "noise", "draw", "ari", "seconds"],
-        RESULTS / "baselines_quality.csv",
-    )
-    done = (
-        {tuple(r[:4]) for r in list(csv.reader(open(path)))[1:]} if path.exists() else set()
-    )
-    data, rows = {name: load(name) for name in sets}, []
-    for draw in range(repeats):  # all sets and methods with one draw, then the next draw
-        for name, (X, y) in data.items():
-            for method, f in make.items():
-                for noise in (0.0, 0.1, 0.2):
-                    if (
-                        only
-                        and method not in only
-                        or (name, method, f"{noise:.5g}", str(draw)) in done
-                    ):
-                        continue
-                    c, start = (
-                        Constraints.from_labels(
-                            y, n=len(y), noise=noise, random_state=draw
-                        ),
-                        time.perf_counter(),
-                    )
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore")
-                        value = ari(y, f(len(np.unique(y))).fit(X, constraints=c).labels_)
-                    rows.append(
-                        [name, method, noise, draw, value, time.perf_counter() - start]
-                    )
-                if "--write" in sys.argv:
-                    write("quality", (head, rows), key=4)
-            print(
-                f"draw {draw} {name}: {sum(r[-1] for r in rows):.0f} s so far", flush=True
-            )
-    return head, rows
+    turned around; all sets and methods with one draw, then the next draw."""
+    grid = cross(draw=range(repeats), set=sets, method=only, noise=(0.0, 0.1, 0.2))
+    tasks = [{k: t[k] for k in ("set", "method", "noise", "draw")} for t in grid]
+    rows = kept(drawn, tasks, "quality", [*tasks[0], "ari", "seconds"])
+    for method in only:
+        mine = [r["ari"] for r in rows if r["method"] == method]
+        print(f"{method:22} {np.mean(mine):.3f} ± {np.std(mine):.3f} ({len(mine)} runs)")
+
+
+PEERS = ("MMC diagonal", "ITML", "LSML")
+
+
+def peers_of(set, noise, repeats):
+    "A row for each of metric-learn's methods: mean and spread of the ARI over the draws."
+    X, y = load(set)
+    arrays = {"X": X, "K": len(np.unique(y)), "draws": repeats}
+    for t in range(repeats):
+        c = Constraints.from_labels(y, n=len(y), noise=noise, random_state=t)
+        arrays |= {f"{k}_{t}": getattr(c, k) for k in ("a", "b", "value")}
+    with tempfile.TemporaryDirectory() as d:
+        src, dst = str(Path(d, "in.npz")), str(Path(d, "out.npz"))
+        np.savez(src, **arrays)
+        python, script = os.environ["CSC_NB_PEER_PYTHON"], HERE / "metric_learn_peer.py"
+        subprocess.run([python, str(script), src, dst], check=True, timeout=800)
+        out = dict(np.load(dst))
+    rows = []
+    for method in PEERS:
+        names = [f"{method}_{t}" for t in range(repeats)]
+        got = [ari(y, out[name]) for name in names if name in out]
+        mean = np.mean(got) if len(got) > 1 else ""
+        spread = np.std(got, ddof=1) if len(got) > 1 else ""
+        rows.append(dict(method=method, draws=len(got), mean_ari=mean, sd_ari=spread))
+    return rows
 
 
 def metric_peer(repeats=10, sets=("iris", "wine", "breast cancer")):
     "ARI of metric-learn's MMC (diagonal), ITML and LSML on the draws of `quality`."
-    python, head, rows = (
-        os.environ.get("CSC_NB_PEER_PYTHON"),
-        ["set", "method", "noise", "draws", "mean_ari", "sd_ari"],
-        [],
-    )
-    if not python:
+    if not os.environ.get("CSC_NB_PEER_PYTHON"):
         print("no peer: set CSC_NB_PEER_PYTHON")
-        return None
-    for name in sets:
-        X, y = load(name)
-        for noise in (0.0, 0.1, 0.2):
-            draws = [
-                Constraints.from_labels(y, n=len(y), noise=noise, random_state=s)
-                for s in range(repeats)
-            ]
-            with tempfile.TemporaryDirectory() as d:
-                src, dst = Path(d, "in.npz"), Path(d, "out.npz")
-                np.savez(
-                    src,
-                    X=X,
-                    K=len(np.unique(y)),
-                    draws=repeats,
-                    **{
-                        f"{k}_{t}": getattr(c, k)
-                        for t, c in enumerate(draws)
-                        for k in ("a", "b", "value")
-                    },
-                )
-                subprocess.run(
-                    [python, str(HERE / "metric_learn_peer.py"), str(src), str(dst)],
-                    check=True,
-                    timeout=800,
-                )
-                out = np.load(dst)
-                for method in ("MMC diagonal", "ITML", "LSML"):
-                    got = [
-                        ari(y, out[f"{method}_{t}"])
-                        for t in range(repeats)
-                        if f"{method}_{t}" in out
-                    ]
-                    if len(got) > 1:
-                        rows.append(
-                            [
-                                name,
-                                method,
-                                noise,
-                                len(got),
-                                float(np.mean(got)),
-                                float(np.std(got, ddof=1)),
-                            ]
-                        )
-                    print(
-                        f"{name:14} metric-learn {method:14} {noise:.0%}: "
-                        f"{np.mean(got) if got else np.nan:.3f} ± "
-                        f"{np.std(got, ddof=1) if len(got) > 1 else np.nan:.3f} "
-                        f"({len(got)} draws)",
-                        flush=True,
-                    )
-        if "--write" in sys.argv:
-            write("metric_learn", (head, rows), key=3)
-    return head, rows
-
-
-def write(name, table, key=None):
-    """Store a table; with `key`, rows that agree in the first `key` columns are
-    replaced and the others kept."""
-    if table is None:
         return
-    path, text = (
-        RESULTS / f"baselines_{name}.csv",
-        lambda row: [f"{v:.5g}" if isinstance(v, float) else str(v) for v in row],
-    )
-    rows = [text(r) for r in table[1]]
-    if key and path.exists():
-        new = {tuple(r[:key]) for r in rows}
-        rows = [
-            r for r in list(csv.reader(open(path)))[1:] if tuple(r[:key]) not in new
-        ] + rows
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", newline="") as f:
-        csv.writer(f, lineterminator="\n").writerows([table[0], *rows])
+    columns = ["set", "method", "noise", "draws", "mean_ari", "sd_ari"]
+    tasks, send = cross(set=sets, noise=(0.0, 0.1, 0.2)), lambda t: dict(repeats=repeats)
+    for r in kept(peers_of, tasks, "metric_learn", columns, send=send, each=len(PEERS)):
+        print(*(f"{r[k]:>14}" for k in columns))
+
+
+def short(v):
+    return f"{v:.5g}" if isinstance(v, float) else str(v)
+
+
+def kept(run, tasks, name, columns, **how):
+    "Rows of an experiment; with --write in its file, where what is there is not run again."
+    out = RESULTS / f"baselines_{name}.csv" if "--write" in sys.argv else None
+    return experiment(run, tasks, out, columns=columns, cell=short, n_jobs=1, **how)
+
+
+def write(name, table):
+    "Store a table of times anew."
+    head, rows = table
+    with open(RESULTS / f"baselines_{name}.csv", "w", newline="") as f:
+        csv.writer(f, lineterminator="\n").writerows([head, *(map(short, r) for r in rows)])
+
+
+PARTS = {  # name → function, the options that it takes
+    "growth": (growth, ["only"]),
+    "visits": (visits, []),
+    "speed": (speed, []),
+    "agreement": (agreement, ["repeats", "sets", "only", "rows", "iterations"]),
+    "greedy": (greedy, ["repeats"]),
+    "quality": (quality, ["repeats", "sets", "only"]),
+    "metric-learn": (metric_peer, ["repeats", "sets"]),
+}
+
+
+def options(words):
+    "`--sets=iris,wine` as a list, `--rows=300` as a number."
+    given = dict(w[2:].split("=", 1) for w in words if w[:2] == "--" and "=" in w)
+    numbers = ("repeats", "rows", "iterations")
+    return {k: int(v) if k in numbers else v.split(",") for k, v in given.items()}
 
 
 if __name__ == "__main__":
-    what = [a for a in sys.argv[1:] if not a.startswith("-")] or ["growth", "speed"]
-    option = {
-        k: v.split(",")
-        for k, _, v in (a[2:].partition("=") for a in sys.argv[1:] if a.startswith("--"))
-    }
-    for name in what:
-        args = {
-            k: int(option[k][0])
-            for k in ("rows", "iterations")
-            if k in option and name == "agreement"
-        }
-        args |= (
-            {"repeats": int(option["repeats"][0])}
-            if "repeats" in option and name not in ("growth", "visits", "speed")
-            else {}
-        )
-        args |= {
-            k: option[k]
-            for k in ("sets", "only")
-            if k in option
-            and (
-                name in ("agreement", "quality")
-                or name == "growth"
-                and k == "only"
-                or name == "metric-learn"
-                and k == "sets"
-            )
-        }
-        table = {
-            "growth": growth,
-            "visits": visits,
-            "speed": speed,
-            "agreement": agreement,
-            "greedy": greedy,
-            "quality": quality,
-            "metric-learn": metric_peer,
-        }[name](**args)
-        if "write" in option and name in ("visits", "speed"):
+    given = options(sys.argv[1:])
+    wanted = [w for w in sys.argv[1:] if not w.startswith("-")] or ["growth", "speed"]
+    for name in wanted:
+        part, takes = PARTS[name]
+        table = part(**{k: v for k, v in given.items() if k in takes})
+        if "--write" in sys.argv and name in ("visits", "speed"):
             write(name, table)

@@ -9,11 +9,12 @@ measured in the same run: one product of the `(n, S·K)` marginals with themselv
 *Uncertain* cannot do without.
 """
 
-import argparse, csv, time
+import argparse, time
 import numpy as np
 from csc_nb.bayes_active import BayesianActiveClustering, best_pair, pair_scores
 from csc_nb.datasets import load, make_linked_blobs
 from csc_nb.oracles import NoisyOracle
+from csc_nb.sweeps import experiment
 
 
 def clock(f):
@@ -63,25 +64,28 @@ def digits():
     )
 
 
-def growth():
-    base, out = dict(n=800, d=8, k=3, S=64), []
-    for name, values in (
-        ("n", (400, 800, 1600, 3200)),
-        ("d", (4, 8, 16, 64)),
-        ("k", (2, 3, 6)),
-        ("S", (32, 64, 128, 256)),
-    ):
-        for v in values:
-            p = {**base, name: v}
-            b = make_linked_blobs(p["n"], p["d"], p["k"], 1, spread=2.0, random_state=0)
-            wall, cpu, m = per_question(b.data, b.target, p["k"], p["S"], questions=3)
-            out.append((name, v, cpu))
-            print(
-                f"{name}={v:5}: {cpu:.3f} s processor a question, {m._looked} pairs "
-                "scored exactly",
-                flush=True,
-            )
-    return out
+VARIED = dict(n=(400, 800, 1600, 3200), d=(4, 8, 16, 64), k=(2, 3, 6), S=(32, 64, 128, 256))
+
+
+def grown(varied, value):
+    "CPU seconds a question with one size varied."
+    p = {**dict(n=800, d=8, k=3, S=64), varied: value}
+    b = make_linked_blobs(p["n"], p["d"], p["k"], 1, spread=2.0, random_state=0)
+    cpu, m = per_question(b.data, b.target, p["k"], p["S"], questions=3)[1:]
+    print(
+        f"{varied}={value:5}: {cpu:.3f} s processor a question, {m._looked} pairs "
+        "scored exactly",
+        flush=True,
+    )
+    return dict(seconds=round(cpu, 4))
+
+
+def growth(out=None):
+    "Rows of all sizes; in a file those that it has are not run again."
+    tasks = [dict(varied=k, value=v) for k, values in VARIED.items() for v in values]
+    columns = ["varied", "value", "seconds"]
+    rows = experiment(grown, tasks, out, columns=columns, n_jobs=1)
+    return [(r["varied"], r["value"], r["seconds"]) for r in rows]
 
 
 def savings():
@@ -125,11 +129,6 @@ if __name__ == "__main__":
     if not args.growth:
         digits()
         savings()
-    rows = growth()
-    if args.csv:
-        with open(args.csv, "w", newline="") as f:
-            csv.writer(f).writerows(
-                [("varied", "value", "seconds"), *((a, v, round(t, 4)) for a, v, t in rows)]
-            )
+    rows = growth(args.csv)
     if args.plot:
         plot(rows, args.plot)

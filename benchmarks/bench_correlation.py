@@ -6,11 +6,12 @@ included.
 """
 
 import argparse
-import csv
 import multiprocessing as mp
 import resource
 import time
 from pathlib import Path
+
+from csc_nb.sweeps import experiment
 
 CASES = [
     (10_000, 100_000, "given"),
@@ -18,9 +19,7 @@ CASES = [
     (100_000, 1_000_000, "given"),
     (100_000, 1_000_000, "learned"),
 ]
-HEAD = (
-    "items", "answers", "weights", "seconds", "cpu_s", "peak_mb", "certificate", "ari"
-)  # fmt: skip
+HEAD = "items answers weights seconds cpu_s peak_mb certificate ari".split()
 
 
 def many_answers(n, m, wrong=0.1, size=10, seed=0):
@@ -58,34 +57,32 @@ def case(n, m, weights):
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     score = adjusted_rand_score(y[model.items_], model.labels_)
-    return (
-        n,
-        m,
-        weights,
-        f"{seconds:.1f}",
-        f"{cpu:.1f}",
-        f"{peak:.0f}",
-        model.certificate_,
-        f"{score:.3f}",
+    return dict(
+        seconds=f"{seconds:.1f}",
+        cpu_s=f"{cpu:.1f}",
+        peak_mb=f"{peak:.0f}",
+        certificate=model.certificate_,
+        ari=f"{score:.3f}",
     )
+
+
+def alone(items, answers, weights):
+    "One case in a process of its own."
+    with mp.get_context("spawn").Pool(1) as pool:
+        row = pool.apply(case, (items, answers, weights))
+    print(items, answers, weights, *row.values(), sep="\t", flush=True)
+    return row
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small cases only")
-    parser.add_argument("--save", type=Path, help="CSV file to write")
+    parser.add_argument("--save", type=Path, help="CSV file to complete")
     args = parser.parse_args()
     cases = [c for c in CASES if c[0] <= 10_000 or not args.quick]
-    rows = []
+    tasks = [dict(zip(HEAD[:3], c)) for c in cases]
     print(*HEAD, sep="\t")
-    for c in cases:
-        with mp.get_context("spawn").Pool(1) as pool:
-            rows.append(pool.apply(case, c))
-        print(*rows[-1], sep="\t", flush=True)
-    if args.save:
-        with args.save.open("w", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerows([HEAD, *rows])
+    experiment(alone, tasks, args.save, columns=HEAD, n_jobs=1)
 
 
 if __name__ == "__main__":

@@ -562,10 +562,15 @@ def _by_pieces(method):
 def _checked_fit(fit):
     "`fit` that checks parameters first and never ignores side information given as `y`."
 
+    own = inspect.signature(fit).parameters
+    missing = inspect.Parameter.empty
+
     @functools.wraps(fit)
-    def checked(self, X, y=None, *args, **kwargs):
+    def checked(self, X=list(own.values())[1].default, y=None, *args, **kwargs):
+        if X is missing:
+            raise TypeError(f"{type(self).__name__}.fit needs X, one row for each item.")
         self._check_params()
-        keyword = side_information_keyword(y, X, inspect.signature(fit).parameters)
+        keyword = side_information_keyword(y, X, own)
         if keyword is not None:
             if kwargs.get(keyword) is not None:
                 raise TypeError(

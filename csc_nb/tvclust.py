@@ -1287,7 +1287,7 @@ def _local(R, batch, tau, N, counts, m):
 
 
 def vb_step(
-    state: VBState,  # where we are; its `R` is updated in place
+    state: VBState,  # where we are
     m: TVModel,  # the model
     batches: list | None = None,  # row numbers of each mini-batch; default all rows
 ) -> VBState:
@@ -1296,7 +1296,7 @@ def vb_step(
     Parameters
     ----------
     state : VBState
-        where we are; its `R` is updated in place
+        where we are
     m : TVModel
         the model
     batches : list | None, default=None
@@ -1306,7 +1306,7 @@ def vb_step(
     -------
     VBState
     """
-    R = state.R
+    R = state.R.copy()
     tau = state.tau.copy()
     N = state.N.copy()
     counts = state.counts

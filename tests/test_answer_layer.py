@@ -6,6 +6,7 @@ linked, and the rows are compared with the ones the names stand for.
 
 import json
 import warnings
+from datetime import timedelta
 from itertools import product
 
 import numpy as np
@@ -19,6 +20,7 @@ from csc_nb.baselines.kmeans import PCKMeans
 from csc_nb.constraints import Bags, Constraints, Triplets, as_constraints, as_triplets
 from csc_nb.estimators import _REGISTRY, ConstrainedClusterer
 from csc_nb.experts import ExpertClustering
+from csc_nb.ids import counted, id_array
 from csc_nb.oracles import pair_answer, triple_answer
 from csc_nb.vocabulary import (
     KINDS,
@@ -599,3 +601,20 @@ def test_names_of_pandas_and_polars(kind, form):
     if kind != "negative":
         frame = pd.DataFrame(X, index=ids)
         assert Probe().fit(frame, side).links_ == MEANT
+
+
+def test_a_duration_is_one_name_whoever_made_it():
+    "Python's, numpy's and pandas' durations of the same length are the same row's name."
+    text = "P1DT2H3M4.5S"
+    python = timedelta(days=1, hours=2, minutes=3, seconds=4, milliseconds=500)
+    for value in (python, np.timedelta64(93_784_500, "ms"), pd.Timedelta(text)):
+        assert id_array([value, "b"]).tolist() == [text, "b"]
+
+
+@pytest.mark.parametrize(
+    "n, noun, text",
+    [(1, "query", "1 query"), (2, "query", "2 queries"), (2, "pair", "2 pairs")],
+)
+def test_numbers_and_their_nouns(n, noun, text):
+    assert counted(n, noun) == text
+    assert counted(1200, "seconds") == "1,200 seconds"

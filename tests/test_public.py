@@ -1,17 +1,22 @@
 """The contract with others: public names, help at the prompt. A change is a decision."""
 
 import ast
+import copy
 import doctest
+import functools
 import importlib
 import inspect
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 
 import csc_nb
+from csc_nb.baselines import COSC, kmeans
+from csc_nb.widgets import Steps, same_state
 
 ROOT = Path(__file__).resolve().parent.parent
 PUBLIC = sorted(csc_nb.__all__)
@@ -123,25 +128,6 @@ def test_a_name_that_moved_says_where_it_is():
         csc_nb.make_links
 
 
-def test_a_module_that_reuses_a_name_takes_none_away(tmp_path):
-    "Names are listed by hand: another NCOBRAS in a new module changes nothing."
-    package = tmp_path / "csc_nb"
-    package.mkdir()
-    for item in (ROOT / "csc_nb").iterdir():
-        if item.name != "__pycache__":
-            (package / item.name).symlink_to(item)
-    (package / "aaa.py").write_text("__all__ = ['NCOBRAS']\nclass NCOBRAS: pass\n")
-    code = (
-        "import csc_nb; print(csc_nb.__file__, len(dir(csc_nb)), csc_nb.NCOBRAS.__module__)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
-    )
-    where, names, home = done.stdout.split()
-    assert Path(where).parent == package and home == "csc_nb.ncobras"
-    assert int(names) == len(dir(csc_nb))
-
-
 def test_python_m_csc_nb():
     root = Path(csc_nb.__file__).parent.parent
     done = subprocess.run(
@@ -198,8 +184,13 @@ def test_methods_are_not_hung_on_classes_from_outside():
                 assert "setattr(" not in text, f"{path.name}: {text[:80]}"
 
 
+@functools.cache
 def protocol():
-    "(module, name) → the `_init` and `_step` of one kind of iterative inference."
+    "(module, name, `_init`, `_step`) of each kind of iterative inference."
+    return list(families())
+
+
+def families():
     for path in sorted((ROOT / "csc_nb").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         made = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
@@ -211,7 +202,7 @@ def protocol():
 
 def test_iterative_inference_has_one_protocol():
     "State in, state out: `x_init(problem, …) -> S`, `x_step(state, problem, …) -> S`."
-    found = list(protocol())
+    found = protocol()
     assert len(found) >= 10
     for module, name, init, step in found:
         first, *rest = [a.arg for a in step.args.args]
@@ -222,3 +213,156 @@ def test_iterative_inference_has_one_protocol():
         asked = [a.arg for a in init.args.args]
         shared = [a for a in rest if a in asked]
         assert shared == [a for a in asked if a in rest], f"{module}.{name}: order"
+
+
+# Each family of steps, taken from a small fit and run by `Steps`, as a stepper does it
+
+ROWS = np.random.default_rng(0).normal(size=(24, 2)) + np.repeat([[0, 0], [1, 0]], 12, 0)
+TRUTH = np.repeat([0, 1], 12)
+
+
+def pairs(cls, **params):
+    given = csc_nb.Constraints.from_labels(TRUTH, n=20, noise=0.1, random_state=0)
+    return lambda: cls(**params, random_state=0).fit(ROWS, constraints=given)
+
+
+def experts():
+    given = csc_nb.Constraints.from_labels(TRUTH, n=20, noise=0.1, random_state=0)
+    given = csc_nb.Constraints(given.a, given.b, given.value, expert=np.arange(20) % 2)
+    model = csc_nb.ExpertClustering(2, objective="marginal", n_init=2, random_state=0)
+    model.fit(ROWS, constraints=given)
+
+
+def labels():
+    marks = np.c_[TRUTH, 1 - TRUTH, TRUTH]
+    csc_nb.LabelHierarchy(random_state=0, max_iter=3).fit(ROWS, marks)
+
+
+def scores():
+    csc_nb.DiSC(2, n_init=1, random_state=0).fit(ROWS, scores=np.c_[TRUTH, TRUTH + 1.0])
+
+
+def answers_alone():
+    left, right = np.triu_indices(8, 1)
+    said = np.where(left % 2 == right % 2, "same", "different")
+    who = np.arange(len(left)) % 3
+    said = csc_nb.Answers(left, right, said, annotator=who)
+    csc_nb.AnswerClustering(2).fit(answers=said)
+
+
+FAMILIES = {  # module, step → a fit that takes it
+    "answer_model.em_step": answers_alone,
+    "baselines.kmeans.em_step": pairs(kmeans.ConstrainedEM, n_clusters=2),
+    "baselines.kmeans.mpck_step": pairs(kmeans.MPCKMeans, n_clusters=2, n_init=1, warmup=1),
+    "baselines.spectral.cosc_step": pairs(COSC, n_clusters=2),
+    "disc.descent_step": scores,
+    "experts.mf_step": experts,
+    "hierarchy.em_step": labels,
+    "rdpmeans.rdp_step": pairs(csc_nb.RDPMeans, n_clusters=2, n_init=1),
+    "relative.dc_step": pairs(csc_nb.DiscriminativeClustering, n_clusters=2, n_init=1),
+    "tvclust.gibbs_step": pairs(csc_nb.TVClust.as_published, max_iter=6),
+    "tvclust.vb_step": pairs(csc_nb.TVClust, n_clusters=2, n_init=1),
+}
+
+
+def test_the_families_are_all_of_them():
+    found = {f"{module}.{step.name}" for module, _, _, step in protocol()}
+    assert found == {name.split("baselines.")[-1] for name in FAMILIES}
+
+
+class Enough(Exception):
+    "The first step was seen."
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.filterwarnings("ignore")
+def test_a_stepper_works_with_every_family(name, monkeypatch):
+    "The step of a fit is a function: forwards, back and forwards again are the same."
+    module = importlib.import_module("csc_nb." + name.rpartition(".")[0])
+    step, seen = getattr(module, name.rpartition(".")[2]), []
+    init = getattr(module, "em_init", None)
+    by_init = name == "answer_model.em_step"  # its fit takes the two halves of a step
+
+    def watched(*args, **kwargs):
+        seen.append(copy.deepcopy((args, kwargs)))
+        raise Enough
+
+    monkeypatch.setattr(module, "em_init" if by_init else step.__name__, watched)
+    with pytest.raises(Enough):
+        FAMILIES[name]()
+    monkeypatch.undo()
+    (start, *args), kwargs = seen[0]
+    if by_init:
+        setup, args, kwargs = start, [start], {}
+        start = init(setup)
+
+    def again(state):
+        rest, how = copy.deepcopy((args, kwargs))  # a generator begins at the same place
+        return step(state, *rest, **how)
+
+    before = copy.deepcopy(start)
+    run = Steps(start, again, max_steps=3)
+    run.step(2)
+    assert (run.t >= 1 or run.done) and type(run.state) is type(start)
+    assert same_state(start, before), "the step changed the state that it was given"
+    last, steps = run.state, run.t
+    assert run.back(steps) is start
+    assert same_state(Steps(before, again).step(steps), last)
+
+
+# More than eight parameters only where a kernel needs them
+
+MANY = {  # functions that are neither kernels nor constructors, and why; may only shrink
+    "answer_items.fit_items": "a whole fit: data in arrays, and its settings",
+    "answer_table._of_codes": "one argument for each column of a table",
+    "comparison.compare": "a study at the prompt: each has a default",
+    "constraints._make": "one argument for each column of a table",
+    "correlation.learn_noise": "arrays and settings of one round",
+    "datasets.make_linked_blobs": "a generator of data: each has a default",
+    "datasets.toy_counts": "a generator of data: each has a default",
+    "experts.experts_demo": "a slider for each",
+    "formats._annotation": "fields of a foreign format",
+    "formats.read_crowd": "names of columns: each has a default",
+    "labelling_view.make_session": "what `AskPairs` and `AskTriplets` take",
+    "ncobras.verdict": "arrays and limits of one search",
+    "plotting.from_estimator": "scikit-learn's form of a display",
+    "plotting.plot_links": "a picture: each has a default",
+    "report.cluster_table": "a table at the prompt: each has a default",
+    "spaces.answer_space": "arrays and settings of one search",
+    "sweeps.experiment": "the laboratory: each has a default",
+    "sweeps.sweep": "a study: each has a default, and stands in a config",
+    "tables.read_table": "a reader: each has a default",
+    "tvclust._fit_view": "arrays of one view",
+    "tvclust.vb_fit": "a whole fit: model, start and its settings",
+}
+
+
+def parameters_of(node):
+    a = node.args
+    return [
+        p for p in (*a.posonlyargs, *a.args, *a.kwonlyargs) if p.arg not in ("self", "cls")
+    ]
+
+
+def test_many_parameters_are_a_decision():
+    """Kernels take arrays one by one; a constructor is the record of a method's settings
+    (flat, as scikit-learn's cloning and grid search want it), and each has a default."""
+    found = set()
+    for path in (ROOT / "csc_nb").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef) or len(parameters_of(node)) <= 8:
+                continue
+            kernel = any("jit" in ast.unparse(d) for d in node.decorator_list)
+            if not kernel and node.name != "__init__":
+                found.add(f"{path.stem}.{node.name}")
+    assert found == set(MANY)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_settings_beyond_the_first_three_go_by_name_and_have_defaults(name):
+    own = inspect.signature(getattr(csc_nb, name).__init__).parameters.values()
+    settings = [p for p in own if p.name != "self" and p.kind != p.VAR_KEYWORD]
+    if len(settings) > 8:
+        by_place = [p.name for p in settings if p.kind != p.KEYWORD_ONLY]
+        assert len(by_place) <= 3, by_place
+        assert all(p.default is not p.empty for p in settings)

@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from messy_tables import messy_tables, more_messy_tables
 
-from csc_nb import ari
+from csc_nb import ari, report
 from csc_nb.cli import main
 from csc_nb.report import (
     Run,
@@ -289,3 +289,19 @@ def test_fitted_estimators_show_what_they_found():
 def test_a_model_needs_its_recipe():
     with pytest.raises(ValueError, match="not a recipe"):
         check_model(dict(format="csc_nb model", version=1, recipe=None))
+
+
+@pytest.mark.parametrize(
+    "answer, rows, kept",
+    [
+        ("none", [0, 2, 4], True),
+        ("none", [0, 1, 4], False),
+        ("ab", [0, 1, 4], True),
+        ("bc", [0, 1, 4], False),
+        ("same", [0, 1], True),
+        ("different", [0, 1], False),
+        ("unsure", [0, 1, 2], None),
+    ],
+)
+def test_an_answer_is_kept_when_the_clusters_say_so(answer, rows, kept):
+    assert report._kept(np.array([0, 0, 1, 1, 2]), rows, answer) is kept

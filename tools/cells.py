@@ -35,6 +35,7 @@ SLIDER = re.compile(r"^(explore|interact)\(", re.M)
 HOME = re.compile(r"^#\|\s*default_exp\s+(\S+)", re.M)
 EXPORT = re.compile(r"^#\|\s*(exports?|exporti)\b[ \t]*(\S*)", re.M)
 HEAVY = "execnb.shell scipy.stats sklearn.cluster sklearn.metrics ipywidgets nbformat"
+SMALL = 30  # dots per inch of a page's pictures
 KINDS = ("text/plain", "text/markdown", "text/html", "text/latex")
 
 
@@ -162,11 +163,29 @@ def without_semicolon(source):
     return bare.rstrip(";") + "\nNone" if bare.endswith(";") else source
 
 
+def draw_once():
+    """A figure is drawn when it is shown, and small: pictures are not compared.
+
+    Pyplot draws every open figure after each cell, and the notebook once more.
+    """
+    import matplotlib.pyplot as plt
+    from IPython.core import pylabtools
+
+    full = pylabtools.print_figure
+
+    def small(fig, *args, base64=False, **kwargs):
+        return full(fig, "png", base64=base64, dpi=SMALL)
+
+    plt.draw_all = lambda force=False: None
+    pylabtools.print_figure = pylabtools.retina_figure = small
+
+
 def run_page(path, slow):
     "Run one notebook: its error, if any, cells that say something else, CPU of each cell."
     import nbformat
     from execnb.shell import CaptureShell
 
+    draw_once()
     os.environ["IN_TEST"] = "1"
     os.chdir(path.parent)
     sys.path.insert(0, str(ROOT))

@@ -79,7 +79,8 @@ LOOK = r"""() => {
     if (picture) continue;
     const colour = rgba(getComputedStyle(e).color);
     if (colour[3] < .1) continue;
-    const ground = layers.reverse().reduce((below, top) => over(top, below), [255, 255, 255]);
+    const white = [255, 255, 255];
+    const ground = layers.reverse().reduce((below, top) => over(top, below), white);
     const ink = light(over(colour, ground)), under = light(ground);
     const ratio = (Math.max(ink, under) + .05) / (Math.min(ink, under) + .05);
     if (ratio < 3) found.push(`pale (${ratio.toFixed(1)}:1): ${words(e)}`);

@@ -43,9 +43,14 @@ def lowest(requirements):
 def interpreters():
     "Version → program, for the versions that this machine has."
     homes = sorted((Path.home() / ".pyenv" / "versions").glob("*/bin"))
-    path = os.pathsep.join([os.environ.get("PATH", ""), *map(str, homes)])
-    found = {v: shutil.which(f"python{v}", path=path) for v in VERSIONS}
-    return {v: p for v, p in found.items() if p and starts(p)}
+    folders = [*os.environ.get("PATH", "").split(os.pathsep), *map(str, homes)]
+    found = {}
+    for version in VERSIONS:
+        programs = (shutil.which(f"python{version}", path=f) for f in folders)
+        first = next((p for p in programs if p and starts(p)), None)
+        if first:
+            found[version] = first
+    return found
 
 
 def starts(program):
@@ -53,8 +58,14 @@ def starts(program):
     return subprocess.run([program, "-c", ""], capture_output=True).returncode == 0
 
 
-def run(*cmd, **kwargs):
-    done = subprocess.run([str(c) for c in cmd], capture_output=True, text=True, **kwargs)
+def alone():
+    "The variables of a new user: no folder of ours is looked at by Python or pip."
+    return {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+
+
+def run(*cmd, env=None, **kwargs):
+    cmd, env = [str(c) for c in cmd], env or alone()
+    done = subprocess.run(cmd, capture_output=True, text=True, env=env, **kwargs)
     if done.returncode:
         print(done.stdout[-3000:], done.stderr[-3000:], sep="\n")
     return done
@@ -70,8 +81,7 @@ def environment(program, folder, *requirements):
 
 def smoke(python, folder):
     "The smoke test outside of the repository; True when it passes."
-    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    env["NUMBA_CACHE_DIR"] = str(folder / "kernels")
+    env = {**alone(), "NUMBA_CACHE_DIR": str(folder / "kernels")}
     return run(python, SMOKE, folder, cwd=folder, env=env).returncode == 0
 
 
