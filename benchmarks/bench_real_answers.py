@@ -20,7 +20,8 @@ from scipy.stats import beta
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from csc_nb.answer_items import fit_items
-from csc_nb.answer_model import AnswerClustering, Priors, cast_answers, e_step
+from csc_nb.answer_model import AnswerClustering, Priors, accuracy_beta
+from csc_nb.answer_model import cast_answers, e_step
 from csc_nb.answer_table import Answers
 from csc_nb.answers import CREWS, answer_scores, read_answers, read_items
 from csc_nb.answers import realistic_answers, rivals, text_similarity
@@ -263,16 +264,12 @@ def sbc(draws=40):
         real = (d.answer == d.truth).groupby(d.annotator).mean()
         few = d[d.a < "a00300"]
         F = few.drop_duplicates(["a", "b"])[["alike"]].to_numpy()
-        m = AnswerClustering(level=0.5).fit(None, answers=few, question_features=F)
+        m = AnswerClustering().fit(None, answers=few, question_features=F)
         t = m.annotators_.set_index("annotator")
         sure = ~np.isnan(m.answer_proba_)
-        p = np.where(sure, m.answer_proba_, 0)
-        n = np.bincount(m.answers_.annotator, sure)
-        doubt = np.bincount(m.answers_.annotator, p * (1 - p))
-        mean = t.accuracy.to_numpy()
-        variance = mean * (1 - mean) / (n + 2.5) + doubt / (n + 1.5) ** 2
-        strength = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
-        place = beta.cdf(real[t.index], mean * strength, (1 - mean) * strength)
+        p, who = np.where(sure, m.answer_proba_, 0), m.answers_.annotator
+        sums = np.bincount(who, sure), np.bincount(who, p), np.bincount(who, p * (1 - p))
+        place = beta.cdf(real[t.index], *accuracy_beta(*sums))
         rows = [key | {"annotator": w, "place": float(v)} for w, v in zip(t.index, place)]
         out.append(*map(rounded, rows))
     for seed in range(draws):
@@ -290,8 +287,8 @@ def sbc(draws=40):
         fit = fit_items(
             X, pair, np.zeros(300, int), said, who, n_clusters=3, random_state=seed
         )
-        a = fit.annotators["accuracy"] * (fit.annotators["n_answers"] + 2)
-        place = beta.cdf(right, a, fit.annotators["n_answers"] + 2 - a)
+        sums = (fit.annotators[k] for k in ("said", "right", "doubt"))
+        place = beta.cdf(right, *accuracy_beta(*sums))
         rows = [key | {"annotator": e, "place": float(v)} for e, v in enumerate(place)]
         out.append(*map(rounded, rows))
 

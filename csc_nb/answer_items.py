@@ -11,11 +11,10 @@ __all__ = ['KINDS', 'SIZES', 'PLAIN', 'SAFE', 'SAFE_SAME', 'CANDIDATES', 'BELIEF
            'Candidate', 'Problem', 'make_problem', 'space_axes', 'kmeans_labels',
            'make_starts', 'fit_candidate', 'Tried', 'try_space', 'try_plain',
            'blind_score', 'mixture_weights', 'mix', 'believe', 'crowd_from',
-           'choose_beliefs', 'calibration', 'nearness', 'sample_partitions',
-           'drawn_chances', 'try_partitions', 'central_partition', 'silhouette_k',
-           'mostly_same', 'choose_k', 'ItemsFit', 'judge_answers', 'fit_known',
-           'fit_partitions', 'fit_safe', 'fit_plain', 'fit_large', 'fit_items',
-           'ties_items']
+           'choose_beliefs', 'calibration', 'silhouette_k', 'mostly_same', 'choose_k',
+           'nearness', 'sample_partitions', 'drawn_chances', 'try_partitions',
+           'central_partition', 'ItemsFit', 'judge_answers', 'fit_known', 'fit_partitions',
+           'fit_safe', 'fit_plain', 'fit_large', 'fit_items', 'ties_items']
 
 # %% ../nbs/41a_answer_items.ipynb #634b6158
 from typing import NamedTuple
@@ -27,12 +26,12 @@ from numba import njit
 from scipy.linalg import eigh
 from scipy.optimize import linear_sum_assignment, minimize
 from scipy.special import expit, log_expit, logit, logsumexp
-from scipy.stats import beta as beta_dist
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import randomized_svd
 
+from .answer_model import accuracy_interval
 from .baselines.metric import itml
 from .heldout import one_standard_error, paired_gain, question_folds
 
@@ -1541,6 +1540,70 @@ def calibration(problem, chance, crowd):
     slope, shift = minimize(cost, np.zeros(2), method="L-BFGS-B").x
     return float(np.exp(slope)), float(shift)
 
+# %% ../nbs/41a_answer_items.ipynb #7f19f658
+#| code-fold: true
+#| code-summary: "the number of clusters"
+def silhouette_k(Z, seed, most=10):
+    """Number of clusters by the silhouette of k-means, for want of answers.
+
+    Parameters
+    ----------
+    Z
+    seed
+    most : default=10
+    """
+    rng = np.random.default_rng(seed)
+    if len(Z) > 1000:
+        Z = Z[rng.choice(len(Z), 1000, replace=False)]
+    best, best_score = 1, -np.inf
+    for K in range(2, min(most, len(np.unique(Z, axis=0)) - 1) + 1):
+        score = silhouette_score(Z, kmeans_labels(Z, K, seed, 3))
+        if score > best_score:
+            best, best_score = K, score
+    return best
+
+
+def mostly_same(problem):
+    """Do at least four of five questions speak for 'same'? Then there may be one cluster.
+
+    Parameters
+    ----------
+    problem
+    """
+    logs = question_logs(problem.q, first_crowd(problem.q), problem.looks)
+    worth = implied_pairs(problem.q, logs)[1]
+    return 4 * int((worth < -1e-9).sum()) <= int((worth > 1e-9).sum())
+
+
+def choose_k(problem, fold, n_jobs=None, most=10):
+    """Number of clusters by hidden answers; stops when two more clusters did not help.
+
+    Parameters
+    ----------
+    problem
+    fold
+    n_jobs : default=None
+    most : default=10
+    """
+    lowest = 1 if mostly_same(problem) else 2
+    few = [("raw", 0.1, 0.001), ("graph", 0.1, 0.01), ("white", 1.0, 0.01)]
+    few = [c for c in CANDIDATES if c[:3] in few]
+    score = []
+    if lowest == 1:
+        together = np.zeros(len(problem.X), np.int64)
+        score.append(try_plain(together, problem, 1, fold).score)
+    for K in range(2, min(most, len(problem.X) - 1) + 1):
+        done = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(try_space)(c.space, [c], problem, K, fold) for c in few
+        )
+        mean = logsumexp([tried[0].score for tried in done], axis=0) - np.log(len(few))
+        score.append(mean)
+        best = lowest + int(np.argmax([s.sum() for s in score]))
+        if K >= best + 2:
+            break
+    pick, _ = one_standard_error(np.array(score), np.arange(len(fold)))
+    return lowest + pick
+
 # %% ../nbs/41a_answer_items.ipynb #48c42f4b
 #| code-fold: true
 #| code-summary: "drawn partitions and their centre"
@@ -1696,70 +1759,6 @@ def _in_order(z):
     _, first, code = np.unique(z, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[code.ravel()]
 
-# %% ../nbs/41a_answer_items.ipynb #7f19f658
-#| code-fold: true
-#| code-summary: "the number of clusters"
-def silhouette_k(Z, seed, most=10):
-    """Number of clusters by the silhouette of k-means, for want of answers.
-
-    Parameters
-    ----------
-    Z
-    seed
-    most : default=10
-    """
-    rng = np.random.default_rng(seed)
-    if len(Z) > 1000:
-        Z = Z[rng.choice(len(Z), 1000, replace=False)]
-    best, best_score = 1, -np.inf
-    for K in range(2, min(most, len(np.unique(Z, axis=0)) - 1) + 1):
-        score = silhouette_score(Z, kmeans_labels(Z, K, seed, 3))
-        if score > best_score:
-            best, best_score = K, score
-    return best
-
-
-def mostly_same(problem):
-    """Do at least four of five questions speak for 'same'? Then there may be one cluster.
-
-    Parameters
-    ----------
-    problem
-    """
-    logs = question_logs(problem.q, first_crowd(problem.q), problem.looks)
-    worth = implied_pairs(problem.q, logs)[1]
-    return 4 * int((worth < -1e-9).sum()) <= int((worth > 1e-9).sum())
-
-
-def choose_k(problem, fold, n_jobs=None, most=10):
-    """Number of clusters by hidden answers; stops when two more clusters did not help.
-
-    Parameters
-    ----------
-    problem
-    fold
-    n_jobs : default=None
-    most : default=10
-    """
-    lowest = 1 if mostly_same(problem) else 2
-    few = [("raw", 0.1, 0.001), ("graph", 0.1, 0.01), ("white", 1.0, 0.01)]
-    few = [c for c in CANDIDATES if c[:3] in few]
-    score = []
-    if lowest == 1:
-        together = np.zeros(len(problem.X), np.int64)
-        score.append(try_plain(together, problem, 1, fold).score)
-    for K in range(2, min(most, len(problem.X) - 1) + 1):
-        done = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(try_space)(c.space, [c], problem, K, fold) for c in few
-        )
-        mean = logsumexp([tried[0].score for tried in done], axis=0) - np.log(len(few))
-        score.append(mean)
-        best = lowest + int(np.argmax([s.sum() for s in score]))
-        if K >= best + 2:
-            break
-    pick, _ = one_standard_error(np.array(score), np.arange(len(fold)))
-    return lowest + pick
-
 # %% ../nbs/41a_answer_items.ipynb #a73477b3
 #| code-fold: true
 #| code-summary: "ItemsFit: the result"
@@ -1780,7 +1779,7 @@ class ItemsFit(NamedTuple):
     answer_proba : np.ndarray
         `(m,)` chance that each answer is right; nan for unsure
     annotators : dict
-        n_answers, accuracy, low, high: one number per annotator
+        n_answers, accuracy, low, high (90 %), …: one number per annotator
     tables : dict
         (annotator, kind) → truth × response, "unsure" last
     misled : dict
@@ -1803,7 +1802,7 @@ class ItemsFit(NamedTuple):
     resp: np.ndarray  # `(n, K)` chance of each cluster
     n_clusters: int  # clusters in use
     answer_proba: np.ndarray  # `(m,)` chance that each answer is right; nan for unsure
-    annotators: dict  # n_answers, accuracy, low, high: one number per annotator
+    annotators: dict  # n_answers, accuracy, low, high (90 %), …: one number per annotator
     tables: dict  # (annotator, kind) → truth × response, "unsure" last
     misled: dict  # group → chance to be misled together, where members share questions
     slope: float  # calibration of the log-odds of "same"
@@ -1862,12 +1861,14 @@ def judge_answers(q, post):
     who = q.table_annotator[q.table]
     size = int(q.table_annotator.max(initial=-1)) + 1
     said = ~np.isnan(proba)
-    right = np.bincount(who[said], proba[said], minlength=size)
-    total = np.bincount(who[said], minlength=size)
-    a, b = right + 1, total - right + 1
-    people = {"n_answers": np.bincount(who, minlength=size), "accuracy": a / (a + b)}
-    people |= {"low": beta_dist.ppf(0.025, a, b), "high": beta_dist.ppf(0.975, a, b)}
-    return proba, people
+    p, by = proba[said], who[said]
+    right = np.bincount(by, p, minlength=size)
+    doubt = np.bincount(by, p * (1 - p), minlength=size)
+    total = np.bincount(by, minlength=size)
+    accuracy, low, high = accuracy_interval(total, right, doubt)
+    people = {"n_answers": np.bincount(who, minlength=size), "accuracy": accuracy}
+    people |= {"low": low, "high": high}
+    return proba, people | {"said": total, "right": right, "doubt": doubt}
 
 
 def _finish(problem, R, labels, crowd, chance, draws, chosen, scores, beliefs=None):
