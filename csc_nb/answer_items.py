@@ -4,17 +4,17 @@
 
 # %% auto #0
 __all__ = ['KINDS', 'SIZES', 'PLAIN', 'SAFE', 'SAFE_SAME', 'CANDIDATES', 'BELIEFS',
-           'Questions', 'make_questions', 'Crowd', 'table_prior', 'tables_from',
-           'first_crowd', 'question_logs', 'learn_crowd', 'truth_chances', 'worths',
-           'soften', 'truth_posterior', 'standard_columns', 'one_size', 'whitened',
-           'graph_axes', 'learned_axes', 'implied_pairs', 'look_chances', 'Candidate',
-           'Problem', 'make_problem', 'space_axes', 'kmeans_labels', 'make_starts',
-           'fit_candidate', 'Tried', 'try_space', 'try_plain', 'blind_score',
-           'mixture_weights', 'mix', 'believe', 'crowd_from', 'choose_beliefs',
-           'calibration', 'nearness', 'sample_partitions', 'drawn_chances',
-           'try_partitions', 'central_partition', 'silhouette_k', 'choose_k', 'ItemsFit',
-           'judge_answers', 'fit_known', 'fit_partitions', 'fit_safe', 'fit_plain',
-           'fit_large', 'fit_items']
+           'FRESH', 'TOGETHER', 'Questions', 'make_questions', 'Crowd', 'table_prior',
+           'tables_from', 'first_crowd', 'question_logs', 'learn_crowd', 'truth_chances',
+           'worths', 'soften', 'truth_posterior', 'standard_columns', 'one_size',
+           'whitened', 'graph_axes', 'learned_axes', 'implied_pairs', 'look_chances',
+           'Candidate', 'Problem', 'make_problem', 'space_axes', 'kmeans_labels',
+           'make_starts', 'fit_candidate', 'Tried', 'try_space', 'try_plain',
+           'blind_score', 'mixture_weights', 'mix', 'believe', 'crowd_from',
+           'choose_beliefs', 'calibration', 'silhouette_k', 'mostly_same', 'choose_k',
+           'nearness', 'sample_partitions', 'drawn_chances', 'try_partitions',
+           'central_partition', 'ItemsFit', 'judge_answers', 'fit_known', 'fit_partitions',
+           'fit_safe', 'fit_plain', 'fit_large', 'fit_items', 'ties_items']
 
 # %% ../nbs/41a_answer_items.ipynb #634b6158
 from typing import NamedTuple
@@ -23,15 +23,15 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numba import njit
+from scipy.linalg import eigh
 from scipy.optimize import linear_sum_assignment, minimize
-from scipy.sparse.linalg import eigsh
 from scipy.special import expit, log_expit, logit, logsumexp
-from scipy.stats import beta as beta_dist
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.extmath import randomized_svd
 
+from .answer_model import accuracy_interval
 from .baselines.metric import itml
 from .heldout import one_standard_error, paired_gain, question_folds
 
@@ -238,8 +238,9 @@ def _believe(R, prior, ptr, unit, slot, pair, pair_worth, triple, triple_worth, 
 #| code-summary: "_sample: Gibbs sampling of partitions, eq. (8)"
 @njit(cache=True, nogil=True)
 def _sample(
-    z, near, kmax, ptr, unit, slot, pair, pair_worth, triple, triple_worth, counts, seed
-):
+    z, near, kmax, ptr, unit, slot, pair, pair_worth, triple, triple_worth, counts, seed,
+    fresh_mass=1.0,
+):  # fmt: skip
     "Gibbs sampling of partitions, eq. (8); `counts`: sweeps, and how many are kept."
     np.random.seed(seed)
     sweeps, keep = counts
@@ -257,7 +258,7 @@ def _sample(
                 if mass[k] > 0:
                     score[k] = np.log(mass[k])
                 elif not fresh:
-                    score[k] = 0.0
+                    score[k] = np.log(fresh_mass)
                     fresh = True
                 else:
                     score[k] = -np.inf
@@ -903,13 +904,13 @@ def graph_axes(
     distance, index = distance[:, 1:], index[:, 1:]
     reach = distance[:, -1] + 1e-12
     value = np.exp(-(distance**2) / (reach[:, None] * reach[index])) + 1e-3
-    row = np.repeat(np.arange(m), k)
-    A = sp.csr_matrix((value.ravel(), (row, index.ravel())), shape=(m, m))
-    A = A.maximum(A.T)
-    root = sp.diags(1 / np.sqrt(np.asarray(A.sum(1)).ravel()))
+    A = np.zeros((m, m))  # m is at most `landmarks`; dense, so that ties are no matter
+    A[np.arange(m)[:, None], index] = value
+    A = np.maximum(A, A.T)
+    root = 1 / np.sqrt(A.sum(1))
     size = min(n_axes + 1, m - 1)
-    value, vector = eigsh(root @ A @ root, k=size, which="LA", v0=np.ones(m))
-    E = vector[:, np.argsort(-value)]
+    A *= root[:, None] * root
+    E = eigh(A, subset_by_index=[m - size, m - 1])[1][:, ::-1]
     E = E / np.maximum(np.linalg.norm(E, axis=1, keepdims=True), 1e-9)
     if n > landmarks:
         distance, index = neighbours.kneighbors(X, n_neighbors=min(5, m))
@@ -1534,10 +1535,74 @@ def calibration(problem, chance, crowd):
     def cost(theta):
         z = np.exp(theta[0]) * odds + theta[1]
         both = np.logaddexp(log_expit(-z) + logs[:, 0], log_expit(z) + logs[:, 1])
-        return -both.sum() + 2 * theta[0] ** 2 + 2 * theta[1] ** 2
+        return -both.sum() + 10 * theta[0] ** 2 + 10 * theta[1] ** 2
 
     slope, shift = minimize(cost, np.zeros(2), method="L-BFGS-B").x
     return float(np.exp(slope)), float(shift)
+
+# %% ../nbs/41a_answer_items.ipynb #7f19f658
+#| code-fold: true
+#| code-summary: "the number of clusters"
+def silhouette_k(Z, seed, most=10):
+    """Number of clusters by the silhouette of k-means, for want of answers.
+
+    Parameters
+    ----------
+    Z
+    seed
+    most : default=10
+    """
+    rng = np.random.default_rng(seed)
+    if len(Z) > 1000:
+        Z = Z[rng.choice(len(Z), 1000, replace=False)]
+    best, best_score = 1, -np.inf
+    for K in range(2, min(most, len(np.unique(Z, axis=0)) - 1) + 1):
+        score = silhouette_score(Z, kmeans_labels(Z, K, seed, 3))
+        if score > best_score:
+            best, best_score = K, score
+    return best
+
+
+def mostly_same(problem):
+    """Do at least four of five questions speak for 'same'? Then there may be one cluster.
+
+    Parameters
+    ----------
+    problem
+    """
+    logs = question_logs(problem.q, first_crowd(problem.q), problem.looks)
+    worth = implied_pairs(problem.q, logs)[1]
+    return 4 * int((worth < -1e-9).sum()) <= int((worth > 1e-9).sum())
+
+
+def choose_k(problem, fold, n_jobs=None, most=10):
+    """Number of clusters by hidden answers; stops when two more clusters did not help.
+
+    Parameters
+    ----------
+    problem
+    fold
+    n_jobs : default=None
+    most : default=10
+    """
+    lowest = 1 if mostly_same(problem) else 2
+    few = [("raw", 0.1, 0.001), ("graph", 0.1, 0.01), ("white", 1.0, 0.01)]
+    few = [c for c in CANDIDATES if c[:3] in few]
+    score = []
+    if lowest == 1:
+        together = np.zeros(len(problem.X), np.int64)
+        score.append(try_plain(together, problem, 1, fold).score)
+    for K in range(2, min(most, len(problem.X) - 1) + 1):
+        done = Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(try_space)(c.space, [c], problem, K, fold) for c in few
+        )
+        mean = logsumexp([tried[0].score for tried in done], axis=0) - np.log(len(few))
+        score.append(mean)
+        best = lowest + int(np.argmax([s.sum() for s in score]))
+        if K >= best + 2:
+            break
+    pick, _ = one_standard_error(np.array(score), np.arange(len(fold)))
+    return lowest + pick
 
 # %% ../nbs/41a_answer_items.ipynb #48c42f4b
 #| code-fold: true
@@ -1569,6 +1634,9 @@ def nearness(
     z = (distance - distance[off].mean()) / max(distance[off].std(), 1e-12)
     near = np.exp(-beta * np.clip(z, -4, 4)) * off
     return near / near[off].mean()
+
+
+FRESH = 0.5  # mass of a new cluster in eq. (8), in items
 
 
 def sample_partitions(
@@ -1608,7 +1676,7 @@ def sample_partitions(
         counts = (sweeps[1], sweeps[1] // 2) if last else (sweeps[0], 10)
         seed = (problem.seed + r) % 2**31
         said = q.pair, a, q.triple, b
-        drawn = _sample(z, near, kmax, *problem.index, *said, counts, seed)
+        drawn = _sample(z, near, kmax, *problem.index, *said, counts, seed, FRESH)
         if not last:
             crowd = learn_crowd(q, crowd, problem.looks, drawn_chances(drawn, q))
     return drawn[:: max(1, len(drawn) // 100)], crowd
@@ -1653,7 +1721,7 @@ def try_partitions(problem, fold, near):
 def central_partition(
     drawn: np.ndarray,  # `(s, n)` partitions
 ) -> np.ndarray:  # `(n,)`
-    """The drawn partition that agrees best with all others, pair by pair (Binder's loss).
+    """The drawn partition with the largest mean adjusted Rand index with all the others.
 
     Parameters
     ----------
@@ -1665,66 +1733,38 @@ def central_partition(
     np.ndarray
         `(n,)`
     """
-    together = np.zeros((drawn.shape[1],) * 2)
-    for z in drawn:
-        together += z[:, None] == z
-    together = together / len(drawn) - 0.5
-    np.fill_diagonal(together, 0)
-    choices = np.unique(drawn, axis=0)
-    gain = [together[z[:, None] == z].sum() for z in choices]
-    return choices[int(np.argmax(gain))]
-
-# %% ../nbs/41a_answer_items.ipynb #7f19f658
-#| code-fold: true
-#| code-summary: "the number of clusters"
-def silhouette_k(Z, seed, most=10):
-    """Number of clusters by the silhouette of k-means, for want of answers.
-
-    Parameters
-    ----------
-    Z
-    seed
-    most : default=10
-    """
-    rng = np.random.default_rng(seed)
-    if len(Z) > 1000:
-        Z = Z[rng.choice(len(Z), 1000, replace=False)]
-    best, best_score = 1, -np.inf
-    for K in range(2, min(most, len(np.unique(Z, axis=0)) - 1) + 1):
-        score = silhouette_score(Z, kmeans_labels(Z, K, seed, 3))
-        if score > best_score:
-            best, best_score = K, score
+    n = drawn.shape[1]
+    drawn = np.array([_in_order(z) for z in drawn])
+    choices, times = np.unique(drawn, axis=0, return_counts=True)
+    sizes = choices.max(1) + 1
+    first = np.r_[0, np.cumsum(sizes)[:-1]]
+    members = np.zeros((n, int(sizes.sum())))
+    for z, at in zip(choices, first):
+        members[np.arange(n), at + z] = 1
+    alike = (np.add.reduceat(members.sum(0) ** 2, first) - n) / 2  # pairs together
+    best, best_gain = choices[0], -np.inf
+    for z, own in zip(choices, alike):
+        shared = (np.eye(int(z.max()) + 1)[z].T @ members) ** 2
+        shared = (np.add.reduceat(shared.sum(0), first) - n) / 2
+        luck = own * alike / max(n * (n - 1) / 2, 1)
+        room = (own + alike) / 2 - luck
+        gain = np.where(room > 1e-12, (shared - luck) / np.maximum(room, 1e-12), 1.0)
+        if gain @ times > best_gain:
+            best, best_gain = z, gain @ times
     return best
 
 
-def choose_k(problem, fold, n_jobs=None, most=10):
-    """Number of clusters by hidden answers; stops when two more clusters did not help.
-
-    Parameters
-    ----------
-    problem
-    fold
-    n_jobs : default=None
-    most : default=10
-    """
-    few = [("raw", 0.1, 0.001), ("graph", 0.1, 0.01), ("white", 1.0, 0.01)]
-    few = [c for c in CANDIDATES if c[:3] in few]
-    score = []
-    for K in range(2, min(most, len(problem.X) - 1) + 1):
-        done = Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(try_space)(c.space, [c], problem, K, fold) for c in few
-        )
-        mean = logsumexp([tried[0].score for tried in done], axis=0) - np.log(len(few))
-        score.append(mean)
-        best = 2 + int(np.argmax([s.sum() for s in score]))
-        if K >= best + 2:
-            break
-    pick, _ = one_standard_error(np.array(score), np.arange(len(fold)))
-    return 2 + pick
+def _in_order(z):
+    "The same partition, clusters numbered as they appear."
+    _, first, code = np.unique(z, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[code.ravel()]
 
 # %% ../nbs/41a_answer_items.ipynb #a73477b3
 #| code-fold: true
 #| code-summary: "ItemsFit: the result"
+TOGETHER = 0.05  # e₀: answers and model misled together; nobody is left to notice
+
+
 class ItemsFit(NamedTuple):
     """Clusters of items, what is believed about them and about those who answered.
 
@@ -1739,13 +1779,17 @@ class ItemsFit(NamedTuple):
     answer_proba : np.ndarray
         `(m,)` chance that each answer is right; nan for unsure
     annotators : dict
-        n_answers, accuracy, low, high: one number per annotator
+        n_answers, accuracy, low, high (90 %), …: one number per annotator
     tables : dict
         (annotator, kind) → truth × response, "unsure" last
     misled : dict
         group → chance to be misled together, where members share questions
     slope : float
         calibration of the log-odds of "same"
+    beliefs : np.ndarray
+        `(n, K)` chances behind `pair_proba`; made without k-means
+    base : float
+        chance of "same" of two items picked blindly
     draws : np.ndarray | None
         `(s, n)` partitions, where they were drawn
     chosen : dict
@@ -1758,11 +1802,13 @@ class ItemsFit(NamedTuple):
     resp: np.ndarray  # `(n, K)` chance of each cluster
     n_clusters: int  # clusters in use
     answer_proba: np.ndarray  # `(m,)` chance that each answer is right; nan for unsure
-    annotators: dict  # n_answers, accuracy, low, high: one number per annotator
+    annotators: dict  # n_answers, accuracy, low, high (90 %), …: one number per annotator
     tables: dict  # (annotator, kind) → truth × response, "unsure" last
     misled: dict  # group → chance to be misled together, where members share questions
     slope: float  # calibration of the log-odds of "same"
     shift: float
+    beliefs: np.ndarray  # `(n, K)` chances behind `pair_proba`; made without k-means
+    base: float  # chance of "same" of two items picked blindly
     draws: np.ndarray | None  # `(s, n)` partitions, where they were drawn
     chosen: dict  # what hidden answers chose, in words and numbers
     scores: list  # (candidate, log-chance of hidden answers, weight)
@@ -1782,9 +1828,10 @@ class ItemsFit(NamedTuple):
                 together += z[a] == z[b]
             chance = (together + 0.5) / (len(self.draws) + 1)
         else:
-            chance = (self.resp[a] * self.resp[b]).sum(-1)
+            chance = (self.beliefs[a] * self.beliefs[b]).sum(-1)
         odds = logit(np.clip(chance, 1e-3, 1 - 1e-3))
         chance = expit(self.slope * odds + self.shift)
+        chance = (1 - TOGETHER) * chance + TOGETHER * self.base
         return np.where(a == b, 1.0, chance)
 
 # %% ../nbs/41a_answer_items.ipynb #d577b0f2
@@ -1814,16 +1861,19 @@ def judge_answers(q, post):
     who = q.table_annotator[q.table]
     size = int(q.table_annotator.max(initial=-1)) + 1
     said = ~np.isnan(proba)
-    right = np.bincount(who[said], proba[said], minlength=size)
-    total = np.bincount(who[said], minlength=size)
-    a, b = right + 1, total - right + 1
-    people = {"n_answers": np.bincount(who, minlength=size), "accuracy": a / (a + b)}
-    people |= {"low": beta_dist.ppf(0.025, a, b), "high": beta_dist.ppf(0.975, a, b)}
-    return proba, people
+    p, by = proba[said], who[said]
+    right = np.bincount(by, p, minlength=size)
+    doubt = np.bincount(by, p * (1 - p), minlength=size)
+    total = np.bincount(by, minlength=size)
+    accuracy, low, high = accuracy_interval(total, right, doubt)
+    people = {"n_answers": np.bincount(who, minlength=size), "accuracy": accuracy}
+    people |= {"low": low, "high": high}
+    return proba, people | {"said": total, "right": right, "doubt": doubt}
 
 
-def _finish(problem, R, labels, crowd, chance, draws, chosen, scores):
-    "Collect a result."
+def _finish(problem, R, labels, crowd, chance, draws, chosen, scores, beliefs=None):
+    "Collect a result; `beliefs` are the chances behind `pair_proba`, if not `R`."
+    beliefs = R if beliefs is None else beliefs
     q = problem.q
     labels = np.unique(labels, return_inverse=True)[1].ravel()
     logs = question_logs(q, crowd, problem.looks)
@@ -1837,7 +1887,16 @@ def _finish(problem, R, labels, crowd, chance, draws, chosen, scores):
     K = int(labels.max()) + 1
     facts = {"n_clusters": K} | chosen
     known = labels, R, K, proba, people, tables, misled
-    return ItemsFit(*known, slope, shift, draws, facts, scores)
+    return ItemsFit(
+        *known, slope, shift, beliefs, _base(beliefs, draws), draws, facts, scores
+    )
+
+
+def _base(beliefs, draws):
+    "Chance of 'same' of two items picked blindly."
+    if draws is None:
+        return float((beliefs.mean(0) ** 2).sum())
+    return float(np.mean([((np.bincount(z) / len(z)) ** 2).sum() for z in draws]))
 
 # %% ../nbs/41a_answer_items.ipynb #0bf352a1
 #| code-fold: true
@@ -1905,7 +1964,9 @@ def fit_known(
     chosen = {"method": "features and answers" if helpful else "k-means"}
     chosen |= {"candidate": scores[0][0], "gain": gain, "gain_se": error}
     chosen |= {"answers_weight": rho, "model_weight": temper}
-    return _finish(problem, R, labels, crowd, chance, None, chosen, scores), together
+    beliefs = R if helpful else P
+    parts = problem, R, labels, crowd, chance, None, chosen, scores, beliefs
+    return _finish(*parts), together
 
 # %% ../nbs/41a_answer_items.ipynb #2d5dbdf5
 #| code-fold: true
@@ -1976,7 +2037,7 @@ def fit_plain(problem, K, method="k-means: there are no answers that say anythin
     method : default='k-means: there are no answers that say anything'
     """
     labels = kmeans_labels(problem.spaces["raw"], K, problem.seed)
-    R = 0.98 * np.eye(K)[labels] + 0.02 / K
+    R = 0.7 * np.eye(K)[labels] + 0.3 / K  # nothing has confirmed these clusters
     crowd = first_crowd(problem.q)
     chance = truth_chances(R, problem.q)
     return _finish(problem, R, labels, crowd, chance, None, {"method": method}, [])
@@ -2100,7 +2161,7 @@ def fit_items(
     n_grades: int = 0,  # grades run from 0 to n_grades − 1; 0: as many as were given
     n_folds: int = 5,
     max_questions: int = 4000,  # more are fitted with what a sample of them chose
-    lead: float = -2.0,  # standard errors by which partitions drawn from answers must lead
+    lead: float | None = None,  # standard errors by which drawn partitions must lead
     random_state=None,
     n_jobs: int | None = None,  # threads; the result does not depend on it
 ) -> ItemsFit:
@@ -2129,8 +2190,8 @@ def fit_items(
     n_folds : int, default=5
     max_questions : int, default=4000
         more are fitted with what a sample of them chose
-    lead : float, default=-2.0
-        standard errors by which partitions drawn from answers must lead
+    lead : float | None, default=None
+        standard errors by which drawn partitions must lead
     random_state : default=None
     n_jobs : int | None, default=None
         threads; the result does not depend on it
@@ -2162,6 +2223,9 @@ def fit_items(
         return fit_plain(problem, K or silhouette_k(problem.spaces["raw"], seed))
     if no == 0 and K is None:
         return fit_plain(problem, 1, "one cluster: nobody ever said that two items differ")
+    if K is None and yes and no and answered < 2 * n_folds and ties_items(problem):
+        fold = question_folds(np.arange(q.n_units), min(n_folds, q.n_units), deal)
+        return fit_partitions(problem, fold)[0]
     if yes == 0 or no == 0 or answered < 2 * n_folds:
         K = K or silhouette_k(problem.spaces["raw"], seed)
         reason = "few answers" if yes and no else "answers of one kind only"
@@ -2174,14 +2238,35 @@ def fit_items(
     return _fit_chosen(problem, fold, K, n_jobs, lead)
 
 
-def _fit_chosen(problem, fold, K, n_jobs, lead=-2.0):
+def ties_items(problem):
+    """Are there nearly as many questions as a tree needs to tie all items together?
+
+    Parameters
+    ----------
+    problem
+    """
+    return len(problem.X) <= 500 and problem.q.n_units >= 0.75 * len(problem.X)
+
+
+def _fit_chosen(problem, fold, K, n_jobs, lead=None):
     "K given or chosen; without K, partitions drawn from the answers compete."
     if K is not None:
         return fit_known(problem, K, fold, n_jobs)[0]
-    out, score = fit_known(problem, choose_k(problem, fold, n_jobs), fold, n_jobs)
+    K = choose_k(problem, fold, n_jobs)
+    if K == 1:
+        score = try_plain(np.zeros(len(problem.X), np.int64), problem, 1, fold).score
+        out = fit_plain(problem, 1, "one cluster: hidden answers do not speak for more")
+    else:
+        out, score = fit_known(problem, K, fold, n_jobs)
     if len(problem.X) > 500:
         return out
+    if lead is None:  # many answers need no features; few say little without them
+        lead = 2.0
+        if ties_items(problem):
+            lead = -2.0 * max(1.0, problem.q.n_units / len(problem.X))
     drawn, drawn_score = fit_partitions(problem, fold)
+    if out.chosen["method"] == "k-means" and ties_items(problem):
+        return drawn  # the features tell nothing, the answers do
     gain, error = paired_gain(score, drawn_score, np.arange(len(fold)))
     return drawn if -gain >= lead * error else out
 

@@ -6,8 +6,9 @@
 __all__ = ['Priors', 'Block', 'make_block', 'State', 'Counts', 'e_step', 'looks_step',
            'ordered_table', 'report_prior', 'report_tables', 'lean_step', 'opinion_prior',
            'Setup', 'make_setup', 'em_init', 'm_step', 'em_step', 'Fit', 'run_em', 'Cast',
-           'cast_answers', 'accuracy_interval', 'one_voice', 'group_distance',
-           'merged_groups', 'choose_grouping', 'heldout_loglik', 'AnswerClustering']
+           'cast_answers', 'accuracy_beta', 'accuracy_interval', 'one_voice',
+           'group_distance', 'merged_groups', 'choose_grouping', 'heldout_loglik',
+           'AnswerClustering']
 
 # %% ../nbs/41_answer_model.ipynb #a91b61c5
 import warnings
@@ -1055,6 +1056,33 @@ def cast_answers(
 # %% ../nbs/41_answer_model.ipynb #dcba7319
 #| code-fold: true
 #| code-summary: "intervals, one_voice, groupings, held-out answers"
+def accuracy_beta(
+    n: np.ndarray,  # answers
+    right: np.ndarray,  # sum of the chances that they are right
+    doubt: np.ndarray,  # sum of chance × (1 − chance)
+) -> tuple:  # the two parameters of the Beta
+    """What is stated of an accuracy: a Beta as wide as answers are few and truths unknown.
+
+    Parameters
+    ----------
+    n : np.ndarray
+        answers
+    right : np.ndarray
+        sum of the chances that they are right
+    doubt : np.ndarray
+        sum of chance × (1 − chance)
+
+    Returns
+    -------
+    tuple
+        the two parameters of the Beta
+    """
+    mean = (right + 1.0) / (n + 1.5)
+    variance = mean * (1 - mean) / (n + 2.5) + doubt / (n + 1.5) ** 2
+    strength = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
+    return mean * strength, (1 - mean) * strength
+
+
 def accuracy_interval(
     n: np.ndarray,  # answers
     right: np.ndarray,  # sum of the chances that they are right
@@ -1079,10 +1107,8 @@ def accuracy_interval(
         accuracy, low, high
     """
     mean = (right + 1.0) / (n + 1.5)
-    variance = mean * (1 - mean) / (n + 2.5) + doubt / (n + 1.5) ** 2
-    strength = np.maximum(mean * (1 - mean) / variance - 1, 1e-3)
+    a, b = accuracy_beta(n, right, doubt)
     tail = (1 - level) / 2
-    a, b = mean * strength, (1 - mean) * strength
     low, high = (beta_distribution.ppf(t, a, b) for t in (tail, 1 - tail))
     return mean, low, high
 
@@ -1558,8 +1584,7 @@ class AnswerClustering(ConstrainedClusterer):
 
         check_is_fitted(self)
         if hasattr(self, "items_"):
-            found = self.items_.misled.items()
-            return pd.DataFrame([dict(group=g, misled=v) for g, v in found])
+            return self._item_shared_errors()
         rows = []
         for kind, (cast, setup, fit, _) in self.fits_.items():
             together = self._together(setup)
@@ -1639,6 +1664,19 @@ class AnswerClustering(ConstrainedClusterer):
             f"{lost[0]}: {named}. Row numbers start at 0; did you number from 1?"
         )
 
+    def _item_shared_errors(self):
+        "The table of shared errors after a fit with features of items."
+        import pandas as pd
+
+        from csc_nb.answer_items import TOGETHER
+
+        columns = ["group", "misled", "misled_assumed", "together", "how"]
+        how = "learned where members met, prior 10 %; together is assumed"
+        rows = []
+        for g, misled in self.items_.misled.items():
+            rows.append((self.answers_.groups[g], misled, 0.1, TOGETHER, how))
+        return pd.DataFrame(rows, columns=columns)
+
     def _item_annotators(self):
         "The table of annotators after a fit with features of items."
         import pandas as pd
@@ -1646,8 +1684,23 @@ class AnswerClustering(ConstrainedClusterer):
         A = self.answers_
         if A is None:
             return pd.DataFrame()
-        names = dict(annotator=list(A.annotators), group=[A.groups[g] for g in A.group_of])
-        return pd.DataFrame({**names, **self.items_.annotators})
+        people = self.items_.annotators
+        E = len(A.annotators)  # the last ones may have spoken of unknown items only
+        counts = (people[k] for k in ("n_answers", "said", "right", "doubt"))
+        n_answers, said, right, doubt = (np.pad(c, (0, E - len(c))) for c in counts)
+        accuracy, low, high = accuracy_interval(said, right, doubt, self.level)
+        return pd.DataFrame(
+            dict(
+                annotator=list(A.annotators),
+                group=[A.groups[g] for g in A.group_of],
+                n_answers=n_answers,
+                accuracy=accuracy,
+                low=low,
+                high=high,
+                unsure=np.where(n_answers > 0, 1 - said / np.maximum(n_answers, 1), 0.0),
+                worse_than_chance=high < 0.5,
+            )
+        )
 
     def _item_rows(self, ids):
         "Rows of X of some ids."

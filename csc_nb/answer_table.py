@@ -501,6 +501,9 @@ class Answers:
         if kind is None:
             return np.where(has_third, TRIPLE, PAIR).astype(np.int8)
         words = [kind] * has_third.size if isinstance(kind, str) else list(kind)
+        if len(words) == has_third.size:  # a row without a kind has that of its items
+            usual = np.where(has_third, KINDS[TRIPLE], KINDS[PAIR]).tolist()
+            words = [u if _no_kind(w) else w for w, u in zip(words, usual)]
         unknown = [w for w in words if not is_one_of(w, KINDS)]
         if unknown:
             raise ValueError(
@@ -1015,3 +1018,10 @@ class Answers:
 def _whole_if_empty(items):
     "No names at all are no texts either."
     return items if len(items) else items.astype(np.int64)
+
+
+def _no_kind(word):
+    "Is the place of a kind empty: None, NaN, NA or no letters?"
+    if isinstance(word, str):
+        return word == ""
+    return word is None or type(word).__name__ == "NAType" or word != word

@@ -541,3 +541,63 @@ def test_grades_from_one_have_their_middle_between_one_and_four():
         R = ai.first_crowd(q).tables[3][0]
         odds = np.log(R[1, low:5] / R[0, low:5])
         assert np.allclose(odds, -odds[::-1]) and (np.diff(odds) > 0).all()
+
+
+# what hidden answers cannot see
+
+
+def test_the_centre_has_the_largest_mean_ari_of_all_drawn():
+    drawn = RNG(3).integers(0, 3, size=(12, 7))
+    drawn[8:] = drawn[0]
+    mean = [np.mean([ari(z, other) for other in drawn]) for z in drawn]
+    assert np.mean([ari(ai.central_partition(drawn), z) for z in drawn]) == pytest.approx(
+        max(mean)
+    )
+
+
+def test_ties_among_eigenvalues_give_the_same_axes_in_every_call():
+    "Four equal far-off clouds of repeated rows: eigenvalue one four times over."
+    X = np.repeat(100.0 * np.eye(4), 15, axis=0)
+    first = ai.graph_axes(X)
+    for _ in range(5):
+        assert np.array_equal(first, ai.graph_axes(X))
+
+
+def test_one_cluster_is_found_when_few_say_different():
+    "22 items, no features worth the name, one wrong answer in ten."
+    rng = RNG(5)
+    pairs = np.array([rng.choice(22, 2, replace=False) for _ in range(60)])
+    said = (np.arange(60) % 10 > 0).astype(int)
+    result = fit_pairs(rng.normal(size=(22, 4)), pairs, said, None, random_state=0)
+    assert result.n_clusters == 1
+
+
+def test_answers_that_tie_all_items_outvote_useless_features():
+    y = np.repeat([0, 1, 2], [9, 7, 5])
+    rng = RNG(8)
+    pairs = np.array([rng.choice(21, 2, replace=False) for _ in range(70)])
+    said = (y[pairs[:, 0]] == y[pairs[:, 1]]).astype(int)
+    result = fit_pairs(rng.normal(size=(21, 50)), pairs, said, None, random_state=0)
+    assert ari(y, result.labels) > 0.7
+
+
+def test_chances_are_never_surer_than_the_shared_doubt(iris, helped):
+    "Nobody is left to notice what misleads answers and model together."
+    i, j = np.triu_indices(len(iris[0]), 1)
+    fit = helped[0]
+    p = fit.pair_proba(i, j)
+    assert p.max() <= 1 - ai.TOGETHER * (1 - fit.base) + 1e-9
+    assert p.min() >= ai.TOGETHER * fit.base - 1e-9
+
+
+def test_useless_answers_leave_the_chances_unsure(iris):
+    "The labels fall back to k-means; k-means has no doubts, the chances must."
+    X, y = iris
+    pairs, _ = ask_pairs(y, 75)
+    said = RNG(4).integers(2, size=75)
+    result = fit_pairs(X, pairs, said, random_state=0)
+    i, j = np.triu_indices(len(X), 1)
+    together = result.labels[i] == result.labels[j]
+    p, same = result.pair_proba(i, j), y[i] == y[j]
+    assert 0.3 < p[together].mean() < 0.97
+    assert abs(p.mean() - same.mean()) < 0.2

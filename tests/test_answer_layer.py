@@ -618,3 +618,14 @@ def test_a_duration_is_one_name_whoever_made_it():
 def test_numbers_and_their_nouns(n, noun, text):
     assert counted(n, noun) == text
     assert counted(1200, "seconds") == "1,200 seconds"
+
+
+@pytest.mark.parametrize("empty", [None, np.nan, "", "NA"])
+def test_a_row_without_a_kind_has_the_kind_of_its_items(empty):
+    "Tables of several kinds that were put together leave such rows."
+    pd = pytest.importorskip("pandas")
+    empty = pd.NA if empty == "NA" else empty
+    rows = [("x", "y", None, "same", empty), ("x", "y", "z", "ab", empty)]
+    rows += [("x", "y", None, 3, "grade"), ("x", "y", "z", "left", "comparison")]
+    A = Answers.from_frame(pd.DataFrame(rows, columns=["a", "b", "c", "answer", "kind"]))
+    assert A.questions.kind.tolist() == ["pair", "triple", "grade", "comparison"]

@@ -758,3 +758,32 @@ def test_distance_of_groups_is_one_minus_cohens_kappa():
         for h in range(g):
             assert D[g, h] == pytest.approx(1 - cohen_kappa_score(said[g], said[h]))
     assert (group_distance(A, np.arange(3), least=61) == 1 - np.eye(3)).all()
+
+
+def test_tables_after_a_fit_with_items_name_everybody_and_follow_the_level():
+    rng = np.random.default_rng(2)
+    y = np.repeat([0, 1], 20)
+    X = rng.normal(size=(40, 2)) + 4 * y[:, None]
+    a = rng.integers(0, 40, 90)
+    b = (a + rng.integers(1, 40, 90)) % 40
+    said = np.where(y[a] == y[b], "same", "different").astype(object)
+    said[:6] = "unsure"
+    who = np.array(["p", "q", "r"], dtype=object)[np.arange(90) % 3]
+    ids = np.array([f"i{k}" for k in range(41)], dtype=object)
+    lost = (["i40"], ["i0"], ["same"])  # the only answer of the last annotator
+    A = Answers(
+        [*ids[a], *lost[0]], [*ids[b], *lost[1]], [*said, *lost[2]],
+        annotator=[*who, "z"], group=["team"] * 91,
+    )  # fmt: skip
+    wide = AnswerClustering(2, level=0.99)
+    with pytest.warns(UserWarning, match="left out"):
+        wide.fit(X, answers=A, sample_id=ids[:40].tolist())
+    t = wide.annotators_
+    assert t.annotator.tolist() == ["p", "q", "r", "z"]
+    assert t.n_answers.tolist() == [30, 30, 30, 0]
+    assert ((t.low < t.accuracy) & (t.accuracy < t.high)).all()
+    assert t.unsure[0] == pytest.approx(2 / 30)
+    narrow = t.high - t.low
+    wide.set_params(level=0.5)
+    assert (wide.annotators_.high - wide.annotators_.low < narrow).all()
+    assert (wide.shared_errors_.columns[:2] == ["group", "misled"]).all()

@@ -1,0 +1,302 @@
+"""The answer models on real answers, beside the rivals: tables of the Laboratory page 41.
+
+    python benchmarks/bench_real_answers.py halves | words | person | eggs | sbc
+
+Each writes scores (never answers) into `nbs/experiments/results/answers_*.csv` and goes on
+where it stopped. The real answers are needed for all but `sbc`; nothing is chosen by truth
+except in `halves`, which says so.
+"""
+
+import argparse
+import csv
+import warnings
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, log_expit
+from scipy.stats import beta
+from sklearn.feature_extraction.text import TfidfVectorizer
+
+from csc_nb.answer_items import fit_items
+from csc_nb.answer_model import AnswerClustering, Priors, accuracy_beta
+from csc_nb.answer_model import cast_answers, e_step
+from csc_nb.answer_table import Answers
+from csc_nb.answers import CREWS, answer_scores, read_answers, read_items
+from csc_nb.answers import realistic_answers, rivals, text_similarity
+from csc_nb.correlation import CorrelationClustering, grade_weights
+from csc_nb.metrics import ari
+from csc_nb.sweeps import RowFile
+
+RESULTS = Path(__file__).resolve().parent.parent / "nbs" / "experiments" / "results"
+REAL = ("products", "products_people", "products_model", "restaurants")
+SCORES = ["F1", "Brier", "log-loss", "calibration"]
+GRID = {
+    "defaults": {},
+    "less shared": dict(misled=(5.0, 95.0), misled_blind=(1.0, 99.0)),
+    "more shared": dict(misled=(20.0, 80.0), misled_blind=(5.0, 95.0)),
+    "never together": dict(together=0.01, together_blind=0.005),
+    "often together": dict(together=0.1, together_blind=0.04),
+    "no hedge": dict(hedge=0.0),
+}
+
+
+class Rows(RowFile):
+    "A growing table that knows which keys it has."
+
+    def has(self, key):
+        with open(self.path, newline="", encoding="utf-8") as f:
+            return any(all(r[k] == v for k, v in key.items()) for r in csv.DictReader(f))
+
+
+def rounded(row):
+    "Numbers with five digits."
+    return {k: f"{v:.5f}" if isinstance(v, float) else str(v) for k, v in row.items()}
+
+
+def half_of(d, seed, side):
+    "One half of the questions of a set, with all their answers."
+    key = d.a.astype(str) + "|" + d.b.astype(str)
+    names = np.unique(key)
+    first = np.random.default_rng(seed).permutation(len(names)) < len(names) // 2
+    return d[np.isin(key, names[first == (side == 0)])].reset_index(drop=True)
+
+
+def halves(repeats=3):
+    "Rivals and our model on both halves of each set, the model with other priors too."
+    out = Rows(RESULTS / "answers_halves.csv", ["set", "seed", "side", "method", *SCORES])
+    for seed, name, side in product(range(repeats), REAL, (0, 1)):
+        key = {"set": name, "seed": str(seed), "side": str(side)}
+        if out.has(key):
+            continue
+        d = half_of(read_answers(name), seed, side)
+        A = Answers.from_frame(d)
+        t = (d.drop_duplicates(["a", "b"]).truth == "same").to_numpy()
+        F = None
+        if name != "restaurants":
+            q = A.questions
+            F = text_similarity(read_items(name), q.a, q.b, ["name", "description"])
+        said = A.question, A.annotator, A.response, A.group_of, A.n_questions
+        chances = rivals(*said, F)
+        for prior, change in GRID.items():
+            m = AnswerClustering(priors=Priors(**change), random_state=seed)
+            m.fit(None, answers=A, question_features=F)
+            chances[f"this page, {prior}"] = m.question_proba_[:, 1]
+        rows = [key | {"method": k} | answer_scores(p, t) for k, p in chances.items()]
+        out.append(*map(rounded, rows))
+
+
+def windows(uses, width=80):
+    "The letters before and after the word itself."
+    out = []
+    for text, target in zip(uses.text, uses.target):
+        a, b = map(int, target.split(":"))
+        out.append(text[max(0, a - width) : a] + " " + text[b : b + width])
+    return out
+
+
+def word_tables():
+    "(word, uses, features of the texts, grades) of every word."
+    grades, uses = read_answers("word_uses"), read_items("word_uses")
+    for word, own in uses.groupby("word"):
+        own = own.reset_index(drop=True)
+        letters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+        mine = grades[grades.word == word].reset_index(drop=True)
+        yield word, own, letters.fit_transform(windows(own)), mine
+
+
+def seen_part(d, share, seed):
+    "All grades of a share of the judged pairs."
+    key = [tuple(sorted(p)) for p in zip(d.a, d.b)]
+    names = sorted(set(key))
+    rng = np.random.default_rng(seed)
+    k = max(1, round(share * len(names)))
+    pick = {tuple(names[i]) for i in rng.choice(len(names), k, replace=False)}
+    return np.array([k in pick for k in key])
+
+
+def agreement(published, labels):
+    "ARI over the uses that the published clustering places."
+    placed = np.asarray(published) >= 0
+    return float(ari(np.asarray(published)[placed], np.asarray(labels)[placed]))
+
+
+def words(seeds=(0, 1)):
+    "A quarter and a tenth of the judged pairs, K not given."
+    columns = ["half", "word", "share", "seed", "method", "clusters", "ari"]
+    out = Rows(RESULTS / "answers_words.csv", columns)
+    for number, (word, uses, X, d) in enumerate(word_tables()):
+        ids, z = uses.item.tolist(), uses.published_cluster.to_numpy()
+        for share, seed in product((0.25, 0.1), seeds):
+            key = {"word": word, "share": f"{share:g}", "seed": str(seed)}
+            if out.has(key):
+                continue
+            part = d[seen_part(d, share, seed)]
+            A = Answers.from_frame(part.drop(columns="word"))
+            labels = {"all in one": np.zeros(len(z), int)}
+            m = AnswerClustering(random_state=0).fit(X, answers=A, sample_id=ids)
+            labels["AnswerClustering"] = m.labels_
+            c = CorrelationClustering("given").fit(
+                Answers.from_frame(grade_weights(part), ids=True)
+            )
+            found = dict(zip(c.items_, c.labels_))
+            labels["correlation clustering"] = [
+                found.get(i, -1 - k) for k, i in enumerate(ids)
+            ]
+            key |= {"half": str(number % 2), "clusters": len(set(z[z >= 0]))}
+            rows = [key | {"method": k, "ari": agreement(z, v)} for k, v in labels.items()]
+            out.append(*map(rounded, rows))
+
+
+def person(step=3):
+    "Two people's grades of half of the pairs foresee the third on the other half."
+    columns = ["word", "left_out", "clusters", "pairs", "model", "others", "certain"]
+    out = Rows(RESULTS / "answers_person.csv", columns)
+    for word, uses, X, d in list(word_tables())[::step]:
+        ids, z = uses.item.tolist(), uses.published_cluster
+        for who in sorted(d.annotator.unique()):
+            key = {"word": word, "left_out": who}
+            if out.has(key):
+                continue
+            shown = seen_part(d, 0.5, 0)
+            part = d[shown & (d.annotator != who)]
+            m = AnswerClustering(random_state=0)
+            A = Answers.from_frame(part.drop(columns="word"))
+            m.fit(X, answers=A, sample_id=ids)
+            rest = d[~shown & (d.grade > 0)]
+            rest = rest.assign(pair=[tuple(sorted(p)) for p in zip(rest.a, rest.b)])
+            peers = rest[rest.annotator != who].groupby("pair").grade.median()
+            mine = rest[(rest.annotator == who) & rest.pair.isin(peers.index)]
+            peer = peers.reindex(mine.pair).to_numpy()
+            clear = peer != 2.5
+            mine, peer = mine[clear], peer[clear]
+            if len(mine) < 5:
+                continue
+            said = mine.grade.to_numpy() > 2.5
+            label = dict(zip(ids, m.labels_))
+            same = np.array([label[a] == label[b] for a, b in zip(mine.a, mine.b)])
+            p = m.pair_proba(mine.a.tolist(), mine.b.tolist())
+            row = key | {"clusters": z[z >= 0].nunique(), "pairs": len(mine)}
+            row |= {"model": float((same == said).mean())}
+            row |= {"others": float(((peer > 2.5) == said).mean())}
+            row |= {"certain": float(np.where(said, p, 1 - p).mean())}
+            out.append(rounded(row))
+
+
+def embed(items, heads, near, far, dim, seed, ridge=1e-3):
+    "A plain ordinal embedding: logistic in the difference of squared distances."
+    n = items
+
+    def cost(flat):
+        Z = flat.reshape(n, dim)
+        to_far, to_near = Z[heads] - Z[far], Z[heads] - Z[near]
+        gap = (to_far**2).sum(1) - (to_near**2).sum(1)
+        pull = (1 - expit(gap))[:, None] * 2
+        G = 2 * ridge * len(gap) * Z / n
+        np.add.at(G, heads, -pull * (to_far - to_near))
+        np.add.at(G, far, pull * to_far)
+        np.add.at(G, near, -pull * to_near)
+        loss = -log_expit(gap).sum() + ridge * len(gap) / n * (Z**2).sum()
+        return loss, G.ravel()
+
+    best = None
+    for start in range(3):
+        first = np.random.default_rng([seed, start]).normal(size=n * dim)
+        run = minimize(cost, first, jac=True, method="L-BFGS-B", options={"maxiter": 200})
+        if best is None or run.fun < best.fun:
+            best = run
+    return best.x.reshape(n, dim)
+
+
+def eggs(seeds=range(3)):
+    "Held-out questions: a plain ordinal embedding, and our model with its distances."
+    columns = ["dim", "seed", "method", "answers", "right", "log-loss"]
+    out = Rows(RESULTS / "answers_eggs.csv", columns)
+    d = read_answers("eggs")
+    names = np.unique(d[["a", "b", "c"]].to_numpy().ravel())
+    a, b, c = (np.searchsorted(names, d[k]) for k in "abc")
+    left = (d.answer == "left").to_numpy()
+    near, far = np.where(left, b, c), np.where(left, c, b)
+    A = Answers.from_frame(d.drop(columns=[k for k in d if k.endswith("seconds")]))
+    for seed, dim in product(seeds, (1, 2, 3)):
+        key = {"dim": str(dim), "seed": str(seed)}
+        if out.has(key):
+            continue
+        hidden = (np.random.default_rng(seed).random(A.n_questions) < 0.2)[A.question]
+        train = ~hidden
+        Z = embed(len(names), a[train], near[train], far[train], dim, seed)
+        gap = ((Z[a] - Z[c]) ** 2).sum(1) - ((Z[a] - Z[b]) ** 2).sum(1)
+        first = np.unique(A.question, return_index=True)[1]
+        F = np.c_[gap, np.tanh(gap / 2)][first]
+        split = {}
+        for part, use in (("train", train), ("test", hidden)):
+            weighed = d.assign(weight=use.astype(float))
+            split[part] = Answers.from_frame(weighed[[*"abc", "answer", "kind",
+                                                      "annotator", "group", "weight"]])  # fmt: skip
+        m = AnswerClustering(random_state=0)
+        m.fit(None, answers=split["train"], question_features=F)
+        _, setup, fit, chance = m.fits_["comparison"]
+        test = cast_answers(split["test"], F, m.group_of_)[0].block
+        loss = -e_step(fit.state, test, setup.X, np.ones(len(setup.X))).loglik.sum()
+        said = left[hidden]
+        p = m.question_proba_[A.question[hidden], 0]
+        m_hidden = int(hidden.sum())
+        plain = -log_expit(np.where(said, gap[hidden], -gap[hidden])).mean()
+        rows = [
+            ("plain embedding", ((gap[hidden] > 0) == said).mean(), plain),
+            ("answer model on it", ((p > 0.5) == said).mean(), loss / m_hidden),
+        ]
+        for method, right, log_loss in rows:
+            row = key | {"method": method, "answers": m_hidden, "right": float(right)}
+            out.append(rounded(row | {"log-loss": float(log_loss)}))
+
+
+def sbc(draws=40):
+    "Where the true accuracy of simulated annotators lies in what is stated of it."
+    out = Rows(RESULTS / "answers_sbc.csv", ["model", "seed", "annotator", "place"])
+    for seed in range(draws):
+        key = {"model": "questions", "seed": str(seed)}
+        if out.has(key):
+            continue
+        crews = [CREWS["people"]._replace(size=10), CREWS["model"]._replace(unsure=0.0)]
+        d = realistic_answers(3300, crews, random_state=1000 + seed)
+        real = (d.answer == d.truth).groupby(d.annotator).mean()
+        few = d[d.a < "a00300"]
+        F = few.drop_duplicates(["a", "b"])[["alike"]].to_numpy()
+        m = AnswerClustering().fit(None, answers=few, question_features=F)
+        t = m.annotators_.set_index("annotator")
+        sure = ~np.isnan(m.answer_proba_)
+        p, who = np.where(sure, m.answer_proba_, 0), m.answers_.annotator
+        sums = np.bincount(who, sure), np.bincount(who, p), np.bincount(who, p * (1 - p))
+        place = beta.cdf(real[t.index], *accuracy_beta(*sums))
+        rows = [key | {"annotator": w, "place": float(v)} for w, v in zip(t.index, place)]
+        out.append(*map(rounded, rows))
+    for seed in range(draws):
+        key = {"model": "items", "seed": str(seed)}
+        if out.has(key):
+            continue
+        rng = np.random.default_rng([7, seed])
+        y = rng.integers(3, size=90)
+        X = 1.5 * np.eye(3)[y] * rng.uniform(1, 2) + rng.normal(size=(90, 3))
+        right = rng.beta(6, 1, 5)  # the prior of the tables: six in seven
+        pair = np.array([rng.choice(90, 2, replace=False) for _ in range(300)])
+        who = rng.integers(5, size=300)
+        same = y[pair[:, 0]] == y[pair[:, 1]]
+        said = np.where(rng.random(300) < right[who], same, ~same).astype(int)
+        fit = fit_items(
+            X, pair, np.zeros(300, int), said, who, n_clusters=3, random_state=seed
+        )
+        sums = (fit.annotators[k] for k in ("said", "right", "doubt"))
+        place = beta.cdf(right, *accuracy_beta(*sums))
+        rows = [key | {"annotator": e, "place": float(v)} for e, v in enumerate(place)]
+        out.append(*map(rounded, rows))
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["halves", "words", "person", "eggs", "sbc"])
+    warnings.simplefilter("ignore")
+    {"halves": halves, "words": words, "person": person, "eggs": eggs, "sbc": sbc}[
+        parser.parse_args().what
+    ]()
