@@ -1048,6 +1048,27 @@ def test_view_shows_a_contradiction_row_by_row_and_the_likeliest_mistake_first(t
     assert s.said[0].answer == 0
 
 
+def test_a_question_of_the_table_puts_its_words_on_the_buttons(tmp_path):
+    from csc_nb.labelling_view import answer_buttons, suggested_questions, topic_of
+
+    for words in WORDS.values():
+        for asked in suggested_questions(words):
+            topic = topic_of(f"  {asked.upper()} ")
+            same, different, unsure = answer_buttons("pair", words, asked)
+            assert same["label"] == words[f"same {topic}"] != words["same"]
+            assert different["label"] == words[f"different {topic}"] != same["label"]
+            assert unsure["label"] == words["unsure"] and same["action"] == "same"
+    plain = [b["label"] for b in answer_buttons("pair", WORDS["en"], "Treat them alike?")]
+    assert plain == ["Same", "Different", "Don’t know"]
+    assert len(answer_buttons("triple", WORDS["de"], "Derselbe Patient?")) == 5
+    s = AskPairs(SMALL, id="id", log=None, learner=COBRAS(random_state=0), language="de")
+    s.question = "Same style?"  # asked in English, answered in German
+    view = AskView(s)
+    assert view.screen["answers"][0]["label"] == "Gleicher Stil"
+    view.do("same", view.shown_id, 1.0)
+    assert [x.answer for x in s.said] == [1]
+
+
 @pytest.mark.parametrize("language", sorted(WORDS))
 def test_every_screen_in_every_language(tmp_path, language):
     s = new(tmp_path, language=language, question="Même <patient> ?")
