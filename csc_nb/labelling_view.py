@@ -588,7 +588,7 @@ class AskView:
         self.session, self.title, self.pause, self.panel_on = session, title, pause, panel
         self.words = words_of(session.language)
         self.ignored, self.page, self.shown_id = 0, "questions", None
-        self._cost, self._labels, self._shown_at = 0.0, None, 0.0
+        self._cost, self._labels, self._shown_at, self._open = 0.0, None, 0.0, 0
         self.plane = best_plane(session.items.X)
         self.widget = ask_widget()
         self.widget.on_msg(lambda _, message, buffers: self._receive(message))
@@ -695,7 +695,7 @@ class AskView:
         return self.words["changed"].format(k + 1, word)
 
     def _keep(self):
-        found = [c for c in self.session.conflicts() if not c.kept]
+        found = self._open_conflicts()
         if not found:
             return None
         self.session.keep(found[0])
@@ -831,8 +831,9 @@ class AskView:
     def _clusters(self, turn):
         "Clusters and advice; where a fit is slow, nine times of ten only what moved."
         s = self.session
-        old = self.panel.get("advice")
-        if self._cost > 0.15 and len(s.said) % 10 and turn is not None and old:
+        old, open_ = self.panel.get("advice"), len(self._open_conflicts())
+        same = old is not None and open_ == self._open
+        if self._cost > 0.15 and len(s.said) % 10 and turn is not None and same:
             labels, advice = s.sketch(self._labels), old
         else:
             start = time.monotonic()
@@ -840,7 +841,7 @@ class AskView:
             self._cost = time.monotonic() - start
             found = s.advice()
             text = self.words[found.code].format(found.value)
-            advice = dict(stop=found.stop, text=text)
+            advice, self._open = dict(stop=found.stop, text=text), open_
         self._labels = steady(labels, self._labels)
         return self._labels, advice
 
@@ -849,10 +850,13 @@ class AskView:
         names = ("same", "different", "unsure")
         return [(count[k], self.words[f"n {k}"], "") for k in names]
 
+    def _open_conflicts(self):
+        return [c for c in self.session.conflicts() if not c.kept]
+
     def _conflict(self, most=4):
         "The newest open contradiction, rows side by side, the likeliest mistake first."
         s, w = self.session, self.words
-        found = [c for c in s.conflicts() if not c.kept]
+        found = self._open_conflicts()
         if not found:
             return None
         suspects = []

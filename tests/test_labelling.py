@@ -1069,6 +1069,18 @@ def test_a_question_of_the_table_puts_its_words_on_the_buttons(tmp_path):
     assert [x.answer for x in s.said] == [1]
 
 
+def test_advice_follows_a_correction_also_where_fits_are_slow(tmp_path):
+    s = AskPairs(SMALL, id="id", log=None, learner=COBRAS(random_state=0))
+    for a, b, v in (("r0", "r1", 1), ("r1", "r2", 1), ("r0", "r2", -1)):
+        s.hear(a, b, v)
+    view = AskView(s, pause=0.0)
+    assert "settle first" in view.panel["advice"]["text"]
+    view._cost = 9.0  # a slow fit: clusters and advice are not made anew each time
+    view.change(2, 1)
+    assert view.panel["conflict"] is None and s.advice().code == "go on early"
+    assert view.panel["advice"]["text"] == s.advice().text
+
+
 @pytest.mark.parametrize("language", sorted(WORDS))
 def test_every_screen_in_every_language(tmp_path, language):
     s = new(tmp_path, language=language, question="Même <patient> ?")
