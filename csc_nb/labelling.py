@@ -1042,7 +1042,7 @@ def likely_culprits(
 
 # %% ../nbs/30_labelling.ipynb #6e30a003
 #| code-fold: true
-#| code-summary: "settle: two candidates, then moves that keep the answers unless outvoted"
+#| code-summary: "settle: candidates and a vote, then moves that keep the answers unless outvoted"
 _STARTS: dict = dict(n_init=5, random_state=0)
 
 
@@ -1336,7 +1336,6 @@ def settle(
     def price(labels):
         return rough_edges(labels, near) + cost * broken_facts(labels, facts).sum()
 
-    slack = 0.05 * len(X)
     seeded = seeded_groups(X, must, cannot, K)
     grown = seeded if len(np.unique(seeded)) == K else z
     z = min(z, grown, key=price)
@@ -1346,8 +1345,7 @@ def settle(
         more = broken_facts(round_, facts).sum() - broken_facts(z, facts).sum()
         if more >= max(3, 0.2 * len(facts)):
             round_ = one_vote_each(X, named, grown, round_)
-        if price(round_) - price(z) <= slack:
-            z = round_
+        z = min(round_, z, key=price)
     return move_named_rows(z, near, facts, cost)
 
 # %% ../nbs/30_labelling.ipynb #1012d682

@@ -165,7 +165,9 @@ LOOK = """() => {
   for (const n of document.querySelectorAll(".csc-ask select")) {
     pen.font = getComputedStyle(n).font;
     const words = n.selectedOptions[0].label;
-    if (seen(n) && pen.measureText(words).width + 38 > n.clientWidth) out.cut.push(words);
+    const tight = pen.measureText(words).width + 38 > n.clientWidth;
+    const outside = n.getBoundingClientRect().right > innerWidth + 1;
+    if (seen(n) && (tight || outside)) out.cut.push(words);
   }
   for (const n of document.querySelectorAll(".csc-ask *")) {
     const own = [...n.childNodes].some((t) => t.nodeType == 3 && t.data.trim());
