@@ -3,7 +3,7 @@ found.
 
 `python benchmarks/quality_labelling.py OUT.csv [--seeds 100 101] [--answers 25]`: rows
 that are in OUT.csv are not run again. The sets: the gallery's four, and the first six of
-the comparison.
+the comparison. `--others` takes ten further sets, on which nothing was ever chosen.
 """
 
 import argparse
@@ -23,6 +23,8 @@ from csc_nb.sweeps import cross, experiment
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPARISON = ("iris", "wine", "newthyroid", "glass", "ecoli", "heart_statlog")
+OTHERS = "column_2C breast_cancer_wisconsin parkinsons sonar crabs_species".split()
+OTHERS += "pendigits389 optdigits389 transfusion yeast fertility".split()
 FIELDS = ("set", "seed", "given", "n", "K", "answers", "ari", "kmeans", "clusters")
 
 
@@ -44,9 +46,9 @@ def gallery():
     yield "gallery series", room["curves"], room["y_series"], {}
 
 
-def tables(most=300):
-    "Six sets of the comparison, at most 300 rows of each."
-    for name in COMPARISON:
+def tables(names=COMPARISON, most=300):
+    "Sets that are on the machine, at most 300 rows of each."
+    for name in names:
         b = load(name)
         y = np.unique(b.target, return_inverse=True)[1]
         pick = np.sort(np.random.default_rng(0).permutation(len(y))[:most])
@@ -71,9 +73,11 @@ def main():
     ap.add_argument("out")
     ap.add_argument("--seeds", type=int, nargs="+", default=list(range(100, 105)))
     ap.add_argument("--answers", type=int, default=25)
+    ap.add_argument("--others", action="store_true", help="ten further sets")
     args = ap.parse_args()
     warnings.simplefilter("ignore")
-    sets = {name: rest for name, *rest in (*gallery(), *tables())}
+    found = tables(OTHERS) if args.others else (*gallery(), *tables())
+    sets = {name: rest for name, *rest in found}
 
     def row(seed, set, given):
         data, y, kw = sets[set]

@@ -154,7 +154,7 @@ def _frame(twin, w, q, said):
     return dict(
         rows=[int(i) for i in q.items] if q is not None else [],
         said=said,
-        cards=question_html(twin.items, q.items) if q is not None else "",
+        cards=question_html(twin.items, q.items, w["missing"]) if q is not None else "",
         labels=twin.labels.tolist(),
         links=links,
         advice=w[advice.code].format(advice.value),

@@ -37,9 +37,9 @@ __all__ = ['IMAGE_ENDS', 'KINDS', 'ADVICE', 'column_kind', 'open_image', 'featur
            'Status', 'Advice', 'open_journal', 'n_contradictions', 'distance_rank',
            'opposite', 'likely_culprits', 'with_n_clusters', 'broken_facts', 'rough_edges',
            'move_named_rows', 'seeded_groups', 'fewest_groups', 'round_groups',
-           'nearest_rows', 'obey', 'settle', 'neighbour_share', 'row_confidence',
-           'by_size', 'safe_cell', 'csv_text', 'Session', 'AskPairs', 'AskTriplets',
-           'warm_up', 'answers_of', 'Annotators', 'merge_annotators']
+           'nearest_rows', 'obey', 'one_vote_each', 'settle', 'neighbour_share',
+           'row_confidence', 'by_size', 'safe_cell', 'csv_text', 'Session', 'AskPairs',
+           'AskTriplets', 'warm_up', 'answers_of', 'Annotators', 'merge_annotators']
 
 # %% ../nbs/30_labelling.ipynb #9c900567
 #| code-fold: true
@@ -1042,7 +1042,7 @@ def likely_culprits(
 
 # %% ../nbs/30_labelling.ipynb #6e30a003
 #| code-fold: true
-#| code-summary: "settle: two candidates, then moves that keep the answers unless outvoted"
+#| code-summary: "settle: candidates and a vote, then moves that keep the answers unless outvoted"
 _STARTS: dict = dict(n_init=5, random_state=0)
 
 
@@ -1242,6 +1242,52 @@ def obey(X, said, z, noise=0.05):
     return move_named_rows(z, nearest_rows(X), facts, math.log((1 - noise) / noise))
 
 
+def one_vote_each(
+    X,  # rows
+    named,  # rows that answers name
+    grown,  # clusters grown from the answers
+    groups,  # clusters of constrained k-means
+    n_near=10,  # named rows that vote
+) -> np.ndarray:  # cluster of each row
+    """k-means has one vote on every row, a named row one that fades with its distance.
+
+    Parameters
+    ----------
+    X
+        rows
+    named
+        rows that answers name
+    grown
+        clusters grown from the answers
+    groups
+        clusters of constrained k-means
+    n_near : default=10
+        named rows that vote
+
+    Returns
+    -------
+    np.ndarray
+        cluster of each row
+    """
+    from scipy.optimize import linear_sum_assignment
+    from sklearn.neighbors import NearestNeighbors
+
+    K = int(max(grown.max(), groups.max())) + 1
+    shared = np.zeros((K, K))
+    np.add.at(shared, (grown[named], groups[named]), 1)
+    own = linear_sum_assignment(-shared)[1][grown[named]]
+    index = NearestNeighbors(n_neighbors=min(n_near, len(named) - 1)).fit(X[named])
+    reach = np.median(index.kneighbors()[0][:, 0] ** 2)
+    far, who = index.kneighbors(X)
+    votes = np.zeros((len(X), K))
+    for d, j in zip(far.T, who.T):
+        votes[np.arange(len(X)), own[j]] += np.exp(-(d**2) / max(reach, 1e-12))
+    votes[np.arange(len(X)), groups] += 1
+    z = votes.argmax(1)
+    z[named] = own
+    return z
+
+
 def _facts(must, cannot):
     "`(m, 3)` row, row, ±1."
     signs = np.repeat([1, -1], [len(must), len(cannot)])
@@ -1291,14 +1337,15 @@ def settle(
         return rough_edges(labels, near) + cost * broken_facts(labels, facts).sum()
 
     seeded = seeded_groups(X, must, cannot, K)
-    if len(np.unique(seeded)) == K:
-        z = min(z, seeded, key=price)
-    if 1 < K < len(X):
-        round_ = round_groups(X, must, cannot, K)
+    grown = seeded if len(np.unique(seeded)) == K else z
+    z = min(z, grown, key=price)
+    named = np.unique(facts[:, :2])
+    if 1 < K < len(X) and len(named) > 1:
+        round_ = np.unique(round_groups(X, must, cannot, K), return_inverse=True)[1].ravel()
         more = broken_facts(round_, facts).sum() - broken_facts(z, facts).sum()
-        clear = more >= max(3, 0.2 * len(facts))
-        if not clear and price(round_) - price(z) <= 0.05 * len(X):
-            z = np.unique(round_, return_inverse=True)[1].ravel()
+        if more >= max(3, 0.2 * len(facts)):
+            round_ = one_vote_each(X, named, grown, round_)
+        z = min(round_, z, key=price)
     return move_named_rows(z, near, facts, cost)
 
 # %% ../nbs/30_labelling.ipynb #1012d682

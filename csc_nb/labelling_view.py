@@ -6,6 +6,7 @@
 from __future__ import annotations
 import base64, csv, html, io, json, os, time
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 import numpy as np
 import ipywidgets as W
@@ -30,11 +31,11 @@ __all__ = ['LIMIT', 'STYLE', 'WORDS', 'RIGHT_TO_LEFT', 'PAIR_KEYS', 'TRIPLE_KEYS
            'MORE_KEYS', 'text_html', 'number_html', 'image_html', 'series_html',
            'cell_html', 'drawn_html', 'card_html', 'marked_columns', 'question_html',
            'static', 'ask_widget', 'cluster_png', 'steady', 'short_html', 'members_html',
-           'read_words', 'direction', 'words_of', 'answer_buttons', 'said_word',
-           'by_position', 'AskView', 'settings_in', 'StartView', 'in_use_screen',
-           'NotBegun', 'not_begun_screen', 'OpenView', 'table_of', 'listed_questions',
-           'make_session', 'plain_learner', 'web_page', 'person_page', 'first_screen',
-           'chosen_table', 'screen_settings', 'note_setup']
+           'read_words', 'direction', 'words_of', 'topic_of', 'suggested_questions',
+           'answer_buttons', 'said_word', 'by_position', 'AskView', 'settings_in',
+           'StartView', 'in_use_screen', 'NotBegun', 'not_begun_screen', 'OpenView',
+           'table_of', 'listed_questions', 'make_session', 'plain_learner', 'web_page',
+           'person_page', 'first_screen', 'chosen_table', 'screen_settings', 'note_setup']
 
 # %% ../nbs/30a_labelling_view.ipynb #9a4954fe
 #| code-fold: true
@@ -138,7 +139,7 @@ def series_html(v, lo=None, hi=None, w=320, h=120):
 # %% ../nbs/30a_labelling_view.ipynb #139ef95a
 #| code-fold: true
 #| code-summary: "one cell; what a show function returned"
-def cell_html(items, c, i, rows):
+def cell_html(items, c, i, rows, gap="missing"):
     """Cell `c` of row `i`, seen beside `rows`.
 
     Parameters
@@ -147,12 +148,13 @@ def cell_html(items, c, i, rows):
     c
     i
     rows
+    gap : default='missing'
     """
     v, kind = items.columns[c][i], items.kinds[c]
     if kind == "image":
         return image_html(v, items.folder)
     if _missing(v):
-        return '<span class="csc-missing">missing</span>'
+        return f'<span class="csc-missing">{html.escape(gap)}</span>'
     if kind == "number":
         return number_html(v)
     if kind == "series":
@@ -194,7 +196,7 @@ def drawn_html(out):
 # %% ../nbs/30a_labelling_view.ipynb #0c6b0856
 #| code-fold: true
 #| code-summary: "cards"
-def card_html(items, i, rows, name=""):
+def card_html(items, i, rows, name="", gap="missing"):
     """Row `i` as a card, differences to the other `rows` marked.
 
     Parameters
@@ -203,10 +205,15 @@ def card_html(items, i, rows, name=""):
     i
     rows
     name : default=''
+    gap : default='missing'
     """
     title = f"{html.escape(name)} · " if name else ""
     head = f'<div class="csc-head">{title}{text_html(items.ids[i], 80)}</div>'
-    body = _drawn_body(items, i) if items.draw is not None else _plain_body(items, i, rows)
+    body = (
+        _drawn_body(items, i)
+        if items.draw is not None
+        else _plain_body(items, i, rows, gap)
+    )
     return f'<div class="csc-card" data-id="{_attr(items.ids[i])}">{head}{body}</div>'
 
 
@@ -219,14 +226,14 @@ def _drawn_body(items, i):
         return f'<span class="csc-missing">show failed: {kind}: {text_html(e, 200)}</span>'
 
 
-def _plain_body(items, i, rows):
+def _plain_body(items, i, rows, gap):
     "Large cells one below the other, then a table of the small ones."
     big = [c for c in items.show if items.kinds[c] in ("text", "image", "series")]
     named = len(items.show) > 1
     blocks = []
     for c in big:
         title = f'<div class="csc-name">{text_html(c, 60)}</div>' if named else ""
-        cell = cell_html(items, c, i, rows)
+        cell = cell_html(items, c, i, rows, gap)
         blocks.append(f'<div class="csc-block">{title}{cell}</div>')
     marked = marked_columns(items, rows)
     lines = []
@@ -235,7 +242,7 @@ def _plain_body(items, i, rows):
             css, sign = ("csc-differ", "≠") if c in marked else ("", "")
             lines.append(
                 f'<tr class="{css}"><th scope="row">{text_html(c, 60)}</th>'
-                f"<td>{cell_html(items, c, i, rows)}</td>"
+                f"<td>{cell_html(items, c, i, rows, gap)}</td>"
                 f'<td class="csc-sign">{sign}</td></tr>'
             )
     table = f"<table>{''.join(lines)}</table>" if lines else ""
@@ -256,16 +263,17 @@ def marked_columns(items, rows):
     return differ if few and len(items.show) > 1 else set()
 
 
-def question_html(items, shown):
+def question_html(items, shown, gap="missing"):
     """All cards of a screen.
 
     Parameters
     ----------
     items
     shown
+    gap : default='missing'
     """
     names = ("A", "B", "C") if len(shown) == 3 else ("",) * len(shown)
-    cards = [card_html(items, i, shown, name) for i, name in zip(shown, names)]
+    cards = [card_html(items, i, shown, name, gap) for i, name in zip(shown, names)]
     return f'<div class="csc-cards">{"".join(cards)}</div>'
 
 # %% ../nbs/30a_labelling_view.ipynb #773274ed
@@ -402,7 +410,8 @@ def short_html(items, i):
         return image_html(v, items.folder, 34)
     if kind == "series" and _series(v) is not None:
         return series_html(v, w=80, h=30).split("</svg>")[0] + "</svg>"
-    return f"“{text_html(str(v)[:38], 38)}…”"
+    text = str(v)
+    return text_html(f"“{text[:38]}…”" if len(text) > 38 else f"“{text}”")
 
 
 def members_html(session, labels, words, n=4, top=8):
@@ -485,16 +494,45 @@ TRIPLE_KEYS = [
 MORE_KEYS = [("skip", "k"), ("undo", "z")]
 
 
-def answer_buttons(kind, words):
+def topic_of(question):
+    """What is compared, if the question is one of the table's in any language: `patient`.
+
+    Parameters
+    ----------
+    question
+    """
+    plain = lambda text: text.strip(" ?¿؟\u202f\xa0").casefold()
+    asked = plain(question or "")
+    for words in WORDS.values():
+        for key, text in words.items():
+            if key.startswith("ask ") and asked and plain(text) == asked:
+                return key[4:]
+    return None
+
+
+def suggested_questions(words):
+    """Questions that the table has words for.
+
+    Parameters
+    ----------
+    words
+    """
+    return [text for key, text in words.items() if key.startswith("ask ")]
+
+
+def answer_buttons(kind, words, question=None):
     """The buttons that answer a question.
 
     Parameters
     ----------
     kind
     words
+    question : default=None
     """
     keys = PAIR_KEYS if kind == "pair" else TRIPLE_KEYS
-    return [dict(action=a, label=words[a], key=k, css=css) for a, k, css in keys]
+    topic = topic_of(question) if kind == "pair" else None
+    label = lambda a: words.get(f"{a} {topic}", words[a])
+    return [dict(action=a, label=label(a), key=k, css=css) for a, k, css in keys]
 
 
 def said_word(answer, words):
@@ -550,7 +588,7 @@ class AskView:
         self.session, self.title, self.pause, self.panel_on = session, title, pause, panel
         self.words = words_of(session.language)
         self.ignored, self.page, self.shown_id = 0, "questions", None
-        self._cost, self._labels, self._shown_at = 0.0, None, 0.0
+        self._cost, self._labels, self._shown_at, self._open = 0.0, None, 0.0, 0
         self.plane = best_plane(session.items.X)
         self.widget = ask_widget()
         self.widget.on_msg(lambda _, message, buffers: self._receive(message))
@@ -657,7 +695,7 @@ class AskView:
         return self.words["changed"].format(k + 1, word)
 
     def _keep(self):
-        found = [c for c in self.session.conflicts() if not c.kept]
+        found = self._open_conflicts()
         if not found:
             return None
         self.session.keep(found[0])
@@ -697,7 +735,8 @@ class AskView:
 
     def _screen(self, turn):
         s, w = self.session, self.words
-        answers = answer_buttons(turn.query.kind, w) if turn else []
+        ask = self.title or s.question
+        answers = answer_buttons(turn.query.kind, w, ask) if turn else []
         more = self._more(turn)
         keys = {b["key"]: b["action"] for b in [*answers, *more] if b.get("key")}
         n = len(s.said)
@@ -715,7 +754,7 @@ class AskView:
             note=self._note(n, goal),
             n=n,
             goal=goal,
-            cards=question_html(s.items, turn.shown) if turn else "",
+            cards=question_html(s.items, turn.shown, w["missing"]) if turn else "",
             answers=answers,
             more=more,
             keys=keys,
@@ -792,8 +831,9 @@ class AskView:
     def _clusters(self, turn):
         "Clusters and advice; where a fit is slow, nine times of ten only what moved."
         s = self.session
-        old = self.panel.get("advice")
-        if self._cost > 0.15 and len(s.said) % 10 and turn is not None and old:
+        old, open_ = self.panel.get("advice"), len(self._open_conflicts())
+        same = old is not None and open_ == self._open
+        if self._cost > 0.15 and len(s.said) % 10 and turn is not None and same:
             labels, advice = s.sketch(self._labels), old
         else:
             start = time.monotonic()
@@ -801,7 +841,7 @@ class AskView:
             self._cost = time.monotonic() - start
             found = s.advice()
             text = self.words[found.code].format(found.value)
-            advice = dict(stop=found.stop, text=text)
+            advice, self._open = dict(stop=found.stop, text=text), open_
         self._labels = steady(labels, self._labels)
         return self._labels, advice
 
@@ -810,10 +850,13 @@ class AskView:
         names = ("same", "different", "unsure")
         return [(count[k], self.words[f"n {k}"], "") for k in names]
 
+    def _open_conflicts(self):
+        return [c for c in self.session.conflicts() if not c.kept]
+
     def _conflict(self, most=4):
         "The newest open contradiction, rows side by side, the likeliest mistake first."
         s, w = self.session, self.words
-        found = [c for c in s.conflicts() if not c.kept]
+        found = self._open_conflicts()
         if not found:
             return None
         suspects = []
@@ -825,7 +868,7 @@ class AskView:
                     value=value,
                     text=w["you said"].format(x.k + 1, said_word(x.answer, w)),
                     fix=w["should be"].format(said_word(value, w)),
-                    cards=question_html(s.items, x.query.items),
+                    cards=question_html(s.items, x.query.items, w["missing"]),
                 )
             )
         title = w["conflict"].format(len(found))
@@ -854,7 +897,8 @@ class AskView:
             rows = np.flatnonzero(labels == c)
             typical = s.typical(c)
             doubtful = [i for i in s.doubtful(c) if i not in typical][:3]
-            cards = lambda some: "".join(card_html(s.items, i, (i,)) for i in some)
+            gap = self.words["missing"]
+            cards = lambda some: "".join(card_html(s.items, i, (i,), gap=gap) for i in some)
             box = lambda some: (
                 f'<div class="csc-cards">{cards(some)}</div>' if len(some) else ""
             )
@@ -988,14 +1032,16 @@ class StartView:
         w, items = self.words, self.items
         rows = []
         for c, role in items.roles().items():
-            some = [str(v)[:40] for v in items.columns[c] if not _missing(v)][:3]
+            there = (str(v)[:40] for v in items.columns[c] if not _missing(v))
+            some = list(islice(dict.fromkeys(there), 3))
             kind = items.kinds[c] if items.table is None else items.table[c].kind
+            kind = w.get(f"kind {kind}", kind)
             rows.append(dict(name=c, kind=kind, example=", ".join(some), role=role))
         roles = [(r, w[f"role {r}"]) for r in ("used", "shown", "ignored", "id")]
         fields = [
             dict(name="question", type="text", label=w["your question"])
             | dict(placeholder=w["pair"], hint=w["question hint"])
-            | dict(value=self.given.get("question")),
+            | dict(value=self.given.get("question"), suggest=suggested_questions(w)),
             dict(name="n_clusters", type="number", min=2, max=items.n)
             | dict(label=w["how many"], hint=w["many hint"])
             | dict(value=self.given.get("n_clusters")),

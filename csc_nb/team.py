@@ -550,7 +550,7 @@ class TeamView:
         cases = []
         for key, votes in found[:most]:
             said = [f"{who}: {said_word(v, w)}" for who, v in votes.items()]
-            cards = question_html(self.team.items, key)
+            cards = question_html(self.team.items, key, self.words["missing"])
             cases.append(dict(text=" · ".join(said), cards=cards))
         rest = len(found) - len(cases)
         more = w["more differ"].format(rest) if rest > 0 else ""

@@ -161,6 +161,14 @@ LOOK = """() => {
     const outside = n.getBoundingClientRect().right > innerWidth + 1;
     if (outside && !n.closest(scrolls)) out.cut.push("outside: " + n.innerText);
   }
+  const pen = document.createElement("canvas").getContext("2d");
+  for (const n of document.querySelectorAll(".csc-ask select")) {
+    pen.font = getComputedStyle(n).font;
+    const words = n.selectedOptions[0].label;
+    const tight = pen.measureText(words).width + 38 > n.clientWidth;
+    const outside = n.getBoundingClientRect().right > innerWidth + 1;
+    if (seen(n) && (tight || outside)) out.cut.push(words);
+  }
   for (const n of document.querySelectorAll(".csc-ask *")) {
     const own = [...n.childNodes].some((t) => t.nodeType == 3 && t.data.trim());
     if (!own || !seen(n) || n.closest("option")) continue;

@@ -1048,6 +1048,39 @@ def test_view_shows_a_contradiction_row_by_row_and_the_likeliest_mistake_first(t
     assert s.said[0].answer == 0
 
 
+def test_a_question_of_the_table_puts_its_words_on_the_buttons(tmp_path):
+    from csc_nb.labelling_view import answer_buttons, suggested_questions, topic_of
+
+    for words in WORDS.values():
+        for asked in suggested_questions(words):
+            topic = topic_of(f"  {asked.upper()} ")
+            same, different, unsure = answer_buttons("pair", words, asked)
+            assert same["label"] == words[f"same {topic}"] != words["same"]
+            assert different["label"] == words[f"different {topic}"] != same["label"]
+            assert unsure["label"] == words["unsure"] and same["action"] == "same"
+    plain = [b["label"] for b in answer_buttons("pair", WORDS["en"], "Treat them alike?")]
+    assert plain == ["Same", "Different", "Don’t know"]
+    assert len(answer_buttons("triple", WORDS["de"], "Derselbe Patient?")) == 5
+    s = AskPairs(SMALL, id="id", log=None, learner=COBRAS(random_state=0), language="de")
+    s.question = "Same style?"  # asked in English, answered in German
+    view = AskView(s)
+    assert view.screen["answers"][0]["label"] == "Gleicher Stil"
+    view.do("same", view.shown_id, 1.0)
+    assert [x.answer for x in s.said] == [1]
+
+
+def test_advice_follows_a_correction_also_where_fits_are_slow(tmp_path):
+    s = AskPairs(SMALL, id="id", log=None, learner=COBRAS(random_state=0))
+    for a, b, v in (("r0", "r1", 1), ("r1", "r2", 1), ("r0", "r2", -1)):
+        s.hear(a, b, v)
+    view = AskView(s, pause=0.0)
+    assert "settle first" in view.panel["advice"]["text"]
+    view._cost = 9.0  # a slow fit: clusters and advice are not made anew each time
+    view.change(2, 1)
+    assert view.panel["conflict"] is None and s.advice().code == "go on early"
+    assert view.panel["advice"]["text"] == s.advice().text
+
+
 @pytest.mark.parametrize("language", sorted(WORDS))
 def test_every_screen_in_every_language(tmp_path, language):
     s = new(tmp_path, language=language, question="Même <patient> ?")

@@ -148,6 +148,11 @@ function render({ model, el }) {
         input.value = f.value ?? "";
         box.append(tag("label", { for: id }, f.label), input);
         if (f.hint) box.append(tag("div", { class: "csc-note" }, f.hint));
+        if ((f.suggest || []).length) {
+          const put = (text) => { input.value = text; };
+          const chips = f.suggest.map((text) => tag("button", { type: "button", class: "csc-chip", onclick: () => put(text) }, text));
+          box.append(tag("div", { class: "csc-note" }, word("or one of these")), tag("div", { class: "csc-row csc-chips" }, chips));
+        }
         read[f.name] = () => input.value;
       }
     }
