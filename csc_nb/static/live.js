@@ -3,6 +3,7 @@
   if (window.cscLive) return;
   const PALETTE = ["#0072B2", "#E69F00", "#882255", "#56B4E9", "#6F4E1F", "#DDCC77", "#332288", "#CC79A7"];
   const SAME = "#1b8a3a", DIFFERENT = "#c4302b";
+  const LIGHT = {"#0072B2": "#4da3e0", "#882255": "#d873a6", "#332288": "#9a8cf0", "#6F4E1F": "#bf9250", [SAME]: "#3fbf63", [DIFFERENT]: "#ff6b62", "#fff": "#111"};  // on dark pages
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   // ---------------------------------------------------------------- kernels
@@ -123,20 +124,21 @@
       this.pen.clearRect(0, 0, wide, height);
       this.pen.font = "13px system-ui, sans-serif";
     }
+    shade(colour) { return this.dark && LIGHT[colour] || colour; }
     line(x, y, u, v, colour, width = 1, dash = []) {
       const p = this.pen;
       p.beginPath(); p.setLineDash(dash); p.moveTo(x, y); p.lineTo(u, v);
-      p.strokeStyle = colour; p.lineWidth = width; p.stroke(); p.setLineDash([]);
+      p.strokeStyle = this.shade(colour); p.lineWidth = width; p.stroke(); p.setLineDash([]);
     }
     disc(x, y, r, fill, edge, width = 1) {
       const p = this.pen;
       p.beginPath(); p.arc(x, y, Math.max(r, 0), 0, 7);
-      if (fill) { p.fillStyle = fill; p.fill(); }
-      if (edge) { p.strokeStyle = edge; p.lineWidth = width; p.stroke(); }
+      if (fill) { p.fillStyle = this.shade(fill); p.fill(); }
+      if (edge) { p.strokeStyle = this.shade(edge); p.lineWidth = width; p.stroke(); }
     }
-    bar(x, y, w, h, fill) { this.pen.fillStyle = fill; this.pen.fillRect(x, y, w, h); }
+    bar(x, y, w, h, fill) { this.pen.fillStyle = this.shade(fill); this.pen.fillRect(x, y, w, h); }
     text(words, x, y, colour = this.ink, align = "left") {
-      this.pen.fillStyle = colour; this.pen.textAlign = align; this.pen.fillText(words, x, y);
+      this.pen.fillStyle = this.shade(colour); this.pen.textAlign = align; this.pen.fillText(words, x, y);
     }
     cross(x, y, r, colour) {
       this.line(x - r, y - r, x + r, y + r, colour, 2);
@@ -683,7 +685,7 @@
 
   // ---------------------------------------------------------------- bits of a pair and of a triplet
   scenes.bits = {
-    points: true,
+    points: true, asks: true,
     actions: [
       ["Take the best questions", s => { if (s.result.best) s.ask = Array.from(s.result.best); }],
       ["Answer the pair: same", s => { s.links.push([s.ask[0], s.ask[1], 1, 2]); }],
@@ -740,7 +742,7 @@
       const more = r.bits[1] > r.bits[0] ? "the triplet" : "the pair";
       return `Pair ${s.ask.slice(0, 2).join("–")} promises ${round(r.bits[0])} bits, triplet ${s.ask.join("–")} ${round(r.bits[1])}: ${more} tells more. ` +
         `The best pair is ${r.best[0]}–${r.best[1]} with ${round(r.bits[2])} bits; with point ${r.best[2]} as third it becomes a triplet of ${round(r.bits[3])}. ` +
-        `${r.list.length} answers heard.`;
+        `${r.list.length} ${r.list.length === 1 ? "answer" : "answers"} heard.`;
     },
   };
 
@@ -970,7 +972,7 @@
       board.bar(left, low - h, 28, h, r.chance > .85 ? SAME : "#D55E00");
       board.line(left - 8, low, left + 36, low, board.ink);
       board.text(round(r.chance), left + 14, low - h - 6, board.ink, "center");
-      board.text("confidence", left + 14, low + 18, board.ink, "center");
+      board.text("confidence", board.wide - 2, low + 18, board.ink, "right");
     },
     say(s, r) {
       const K = new Set(r.group).size, lies = r.list.filter(l => l.lie).length;
@@ -1073,7 +1075,7 @@
       board.disc(x(s.values.shared), y(r.alone[0]), 5, PALETTE[2]);
       board.disc(x(s.values.shared), y(r.model[0]), 5, PALETTE[0]);
       board.text("one opinion a group", left, bottom + 38, PALETTE[0]);
-      board.text("everybody errs alone (dashed)", left + 140, bottom + 38, board.dark ? "#d77fa1" : PALETTE[2]);
+      board.text("everybody errs alone (dashed)", left + 140, bottom + 38, PALETTE[2]);
     },
     say(s, r) {
       const words = s.said.map(v => v === 1 ? "same" : v === 0 ? "different" : "silent");
@@ -1167,7 +1169,8 @@
     let kernels;
     try { kernels = new Kernels(await moduleOf(config), config.entries); }
     catch (problem) { still(root, problem); return; }
-    const scene = scenes[config.draw], s = {...structuredClone(config.data), kernels, height: config.height, tool: "move"};
+    const scene = scenes[config.draw], s = {...structuredClone(config.data), kernels, height: config.height, tool: scene.asks ? "ask" : "move"};
+    if (!scene.asks) config.tools = config.tools.filter(t => t !== "ask");
     s.links = s.links || [];
     s.points = s.points || [];
     if (scene.ringed) s.chosen = 0;
