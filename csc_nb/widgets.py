@@ -726,7 +726,8 @@ _LOADER = """
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     (0, eval)(await new Response(stream).text());
   })();
-  for (let t = 0; t < 100 && !window.cscLiveReady; t++) await new Promise(r => setTimeout(r, 100));
+  const wait = () => new Promise(r => setTimeout(r, 100));
+  for (let t = 0; t < 100 && !window.cscLiveReady; t++) await wait();
   await window.cscLiveReady;
   document.querySelectorAll(".csc-live").forEach(root => window.cscLive.mount(root));
 })();
@@ -869,7 +870,8 @@ class Live:
         still = f"<p>{html.escape(self.alt)}</p>"
         if self.still is not None:
             picture = base64.b64encode(shrink(render(lambda: self.still, {}))).decode()
-            still = f'<img alt="{html.escape(self.alt)}" src="data:image/webp;base64,{picture}">'
+            source = f"data:image/webp;base64,{picture}"
+            still = f'<img alt="{html.escape(self.alt)}" src="{source}">'
         return live_html(self.config, still, self.alone)
 
     def widget(self):
