@@ -7,18 +7,26 @@ from __future__ import annotations
 import math
 import numpy as np
 from numba import njit
+from .answer_model import _e_step
+from .baselines.kmeans import _block_moves, _colour_search, _swaps
 from .bayes_active import _blend_entropy, _blend_softmax, _exact, _sum_product
 from .cobras import _kmeans
 from .correlation import _enumerate
+from .disc import _psi_products
+from .experts import _gamma, _sweep
 from .graph import _csr, _labels, _union
+from .hierarchy import _posterior, _row_pairs
 from .ncobras import _implied
 from .rdpmeans import _rdp_sweep
+from .relative import _mean_field
 from .tvclust import _gibbs_sweep, _log_pred, _move
 from .widgets import Live
 
 # %% auto #0
 __all__ = ['ENTRIES', 'rdp_run', 'blocks', 'obey_run', 'posterior', 'gibbs_walk',
-           'signed_best', 'frozen_walk', 'answer_sets', 'particle_run']
+           'signed_best', 'frozen_walk', 'answer_sets', 'particle_run', 'cop_run',
+           'question_bits', 'expert_run', 'bag_run', 'shadow_run', 'parts_run', 'tree_run',
+           'voices_run', 'explorable']
 
 # %% ../nbs/35_play.ipynb #play017
 #| code-fold: true
@@ -1043,3 +1051,1344 @@ ENTRIES["particles"] = [
         ],
     ),
 ]
+
+# %% ../nbs/35_play.ipynb #live35cop
+#| code-fold: true
+#| code-summary: "cop_run: COP-KMeans by the search and the exchanges of chapter 20"
+@njit(cache=True)
+def _apart(block, a, b, value, n_blocks):
+    "Pairs of blocks that some “different” holds apart, each once; answers inside a block."
+    first, second = np.empty(len(a), np.int64), np.empty(len(a), np.int64)
+    m, inside = 0, 0
+    for e in range(len(a)):
+        if value[e] > 0:
+            continue
+        g, h = min(block[a[e]], block[b[e]]), max(block[a[e]], block[b[e]])
+        inside += g == h
+        known = g == h
+        for f in range(m):
+            known = known or (first[f] == g and second[f] == h)
+        if not known:
+            first[m], second[m] = g, h
+            m += 1
+    return first[:m].copy(), second[:m].copy(), inside
+
+
+@njit(cache=True)
+def _settled(cost, indptr, nbr, z, order):
+    "Block moves and exchanges until nothing moves; broken links, then the cost."
+    for _ in range(50):
+        if _block_moves(cost, indptr, nbr, z, order):
+            continue
+        if not _swaps(cost, indptr, nbr, z, order, 2000):
+            break
+    broken, total = 0, 0.0
+    for b in range(len(z)):
+        total += cost[b, z[b]]
+        for h in range(indptr[b], indptr[b + 1]):
+            broken += z[nbr[h]] == z[b]
+    return broken // 2, total
+
+
+@njit(cache=True)
+def cop_run(
+    X,  # `(n, d)` points
+    a,  # `(m,)` one end of each answer
+    b,  # `(m,)` the other
+    value,  # `(m,)` +1 same, −1 different
+    k,  # clusters wanted
+    draws,  # `(starts, k)` uniform numbers for the seeds
+    z,  # `(n,)` out: labels
+    tally,  # `(three,)` out: can all be obeyed?, “different” broken, blocks
+):  # rounds
+    """COP-KMeans on blocks of must-links: `_colour_search` obeys, or the least is broken.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` points
+    a
+        `(m,)` one end of each answer
+    b
+        `(m,)` the other
+    value
+        `(m,)` +1 same, −1 different
+    k
+        clusters wanted
+    draws
+        `(starts, k)` uniform numbers for the seeds
+    z
+        `(n,)` out: labels
+    tally
+        `(three,)` out: can all be obeyed?, “different” broken, blocks
+
+    Returns
+    -------
+    result
+        rounds
+    """
+    n, d = X.shape
+    block = np.empty(n, np.int64)
+    B = blocks(a, b, value, block)
+    ga, gb, inside = _apart(block, a, b, value, B)
+    indptr, nbr, _ = _csr(B, ga, gb)
+    middle, size = np.zeros((max(B, k), d)), np.zeros(B)
+    _means(X, block, B, middle)
+    for i in range(n):
+        size[block[i]] += 1
+    seed = _kmeans(middle[:B], min(k, B), draws, 100)
+    C, many = np.zeros((k, d)), np.zeros(k)
+    cost = np.zeros((B, k))
+    order = np.arange(B)
+    now, was = np.full(B, -1, np.int64), np.full(B, -1, np.int64)
+    for g in range(B):
+        now[g] = seed[g]
+    rounds, status, broken = 0, 0, 0
+    for rounds in range(1, 31):
+        C[:] = 0.0
+        many[:] = 0.0
+        for g in range(B):
+            many[now[g]] += size[g]
+            for j in range(d):
+                C[now[g], j] += size[g] * middle[g, j]
+        for c in range(k):
+            for j in range(d):
+                C[c, j] = C[c, j] / many[c] if many[c] > 0 else middle[c % B, j]
+        for g in range(B):
+            for c in range(k):
+                gap = 0.0
+                for j in range(d):
+                    gap += (middle[g, j] - C[c, j]) ** 2
+                cost[g, c] = size[g] * gap
+        fresh, status, _ = _colour_search(cost, indptr, nbr, 2000)
+        if status:
+            fresh[:] = -1
+        broken, total = _settled(cost, indptr, nbr, fresh, order)
+        if was[0] >= 0:
+            kept = was.copy()
+            more, dearer = _settled(cost, indptr, nbr, kept, order)
+            if more < broken or (more == broken and dearer <= total):
+                fresh, broken = kept, more
+        same = True
+        for g in range(B):
+            same = same and fresh[g] == was[g]
+            now[g] = fresh[g]
+        was = now.copy()
+        if same:
+            break
+    for i in range(n):
+        z[i] = now[block[i]]
+    tally[0] = 1.0 if status == 0 and inside == 0 else 0.0
+    tally[1] = inside
+    for e in range(len(a)):
+        if value[e] < 0 and block[a[e]] != block[b[e]] and z[a[e]] == z[b[e]]:
+            tally[1] += 1
+    tally[2] = B
+    return rounds
+
+
+ENTRIES["race"] = [
+    *(e for e in ENTRIES["points"] if e[0] == "rdp_run"),
+    (
+        "cop_run",
+        cop_run,
+        [
+            *_POINTS,
+            *_ANSWERS,
+            ("k", "i4", ()),
+            ("draws", "f8", ("starts", "k")),
+            ("z", "i4", ("n",)),
+            ("tally", "f8", ("three",)),
+        ],
+    ),
+]
+
+# %% ../nbs/35_play.ipynb #live35bits
+#| code-fold: true
+#| code-summary: "question_bits: what a pair and a triplet would tell (chapter 11)"
+@njit(cache=True)
+def _bits(odds, eps):
+    "H[πR] − Σ π H[R] in bits: (3.12) and (3.13) when an answer is wrong with chance eps."
+    T = len(odds)
+    wrong = eps / (T - 1)
+    out = 0.0
+    for heard in range(T):
+        s = 0.0
+        for true in range(T):
+            s += odds[true] * (1 - eps if true == heard else wrong)
+        if s > 0:
+            out -= s * math.log(s)
+    if eps > 0:
+        out += eps * math.log(wrong)
+    if eps < 1:
+        out += (1 - eps) * math.log(1 - eps)
+    return max(out / math.log(2.0), 0.0)
+
+
+@njit(cache=True)
+def _pair_odds(p, q, odds):
+    "Different, same: Table 3.3."
+    odds[1] = 0.0
+    for k in range(len(p)):
+        odds[1] += p[k] * q[k]
+    odds[0] = 1 - odds[1]
+
+
+@njit(cache=True)
+def _triple_odds(p, q, r, odds):
+    "None, ab, ac, bc: Table 3.4."
+    odds[:] = 0.0
+    for k in range(len(p)):
+        odds[1] += p[k] * q[k] * (1 - r[k])
+        odds[2] += p[k] * r[k] * (1 - q[k])
+        odds[3] += q[k] * r[k] * (1 - p[k])
+    odds[0] = 1 - odds[1] - odds[2] - odds[3]
+
+
+@njit(cache=True)
+def question_bits(
+    X,  # `(n, d)` points
+    a,  # `(m,)` one end of each answer
+    b,  # `(m,)` the other
+    value,  # `(m,)` +1 same, −1 different
+    C,  # `(k, d)` middles of the clusters
+    width,  # of a cluster
+    eps,  # chance of a wrong answer about a pair
+    eps3,  # chance of a wrong answer about a triplet
+    ask,  # `(three,)` the rows a, b, c
+    Q,  # `(n, k)` out: beliefs about every row
+    odds,  # `(six,)` out: different, same; none, ab, ac, bc
+    bits,  # `(four,)` out: of the pair, of the triplet, of the best pair, of its best third
+    best,  # `(three,)` out: the best pair, and the row that makes it the best triplet
+):  # sweeps until the beliefs settled
+    """Beliefs after the answers by the kernel `_mean_field`; bits of the next question.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` points
+    a
+        `(m,)` one end of each answer
+    b
+        `(m,)` the other
+    value
+        `(m,)` +1 same, −1 different
+    C
+        `(k, d)` middles of the clusters
+    width
+        of a cluster
+    eps
+        chance of a wrong answer about a pair
+    eps3
+        chance of a wrong answer about a triplet
+    ask
+        `(three,)` the rows a, b, c
+    Q
+        `(n, k)` out: beliefs about every row
+    odds
+        `(six,)` out: different, same; none, ab, ac, bc
+    bits
+        `(four,)` out: of the pair, of the triplet, of the best pair, of its best third
+    best
+        `(three,)` out: the best pair, and the row that makes it the best triplet
+
+    Returns
+    -------
+    result
+        sweeps until the beliefs settled
+    """
+    n, d = X.shape
+    k = len(C)
+    logp = np.empty((n, k))
+    for i in range(n):
+        for c in range(k):
+            logp[i, c] = 0.0
+            for j in range(d):
+                logp[i, c] -= (X[i, j] - C[c, j]) ** 2 / (2 * width * width)
+        top, total = logp[i].max(), 0.0
+        for c in range(k):
+            total += math.exp(logp[i, c] - top)
+        for c in range(k):
+            logp[i, c] -= top + math.log(total)
+            Q[i, c] = math.exp(logp[i, c])
+    indptr, nbr, edge = _csr(n, a, b)
+    heard = np.zeros(len(nbr), np.int64)
+    for e in range(indptr[n]):
+        heard[e] = 1 if value[edge[e]] > 0 else 0
+    none, no = np.zeros(0, np.int64), np.zeros(n + 1, np.int64)
+    some = np.zeros(0)
+    pairs = (np.arange(n), indptr, nbr, heard, np.ones(len(nbr)))
+    inc = (*pairs, no, none, none, none, none, some)
+    soft = np.full((2, 2), math.log(eps))
+    soft[0, 0] = soft[1, 1] = math.log(1 - eps)
+    off = np.zeros((4, 4))
+    seen = np.zeros((3, 4), np.int64)
+    sweeps = _mean_field(
+        Q, logp, inc, soft, np.zeros((2, 2)), off, off, False, seen, 1e-9, 60, 1e-9
+    )
+    two, four = np.empty(2), np.empty(4)
+    _pair_odds(Q[ask[0]], Q[ask[1]], two)
+    _triple_odds(Q[ask[0]], Q[ask[1]], Q[ask[2]], four)
+    odds[0], odds[1] = two[0], two[1]
+    for t in range(4):
+        odds[2 + t] = four[t]
+    bits[0], bits[1] = _bits(two, eps), _bits(four, eps3)
+    bits[2] = bits[3] = -1.0
+    for i in range(n):
+        for j in range(i + 1, n):
+            _pair_odds(Q[i], Q[j], two)
+            worth = _bits(two, eps)
+            if worth > bits[2] + 1e-12:
+                bits[2], best[0], best[1] = worth, i, j
+    for i in range(n):
+        if i != best[0] and i != best[1]:
+            _triple_odds(Q[best[0]], Q[best[1]], Q[i], four)
+            worth = _bits(four, eps3)
+            if worth > bits[3] + 1e-12:
+                bits[3], best[2] = worth, i
+    return sweeps
+
+
+ENTRIES["bits"] = [
+    (
+        "question_bits",
+        question_bits,
+        [
+            *_POINTS,
+            *_ANSWERS,
+            ("C", "f8", ("k", "d")),
+            ("width", "f8", ()),
+            ("eps", "f8", ()),
+            ("eps3", "f8", ()),
+            ("ask", "i4", ("three",)),
+            ("Q", "f8", ("n", "k")),
+            ("odds", "f8", ("six",)),
+            ("bits", "f8", ("four",)),
+            ("best", "i4", ("three",)),
+        ],
+    ),
+]
+
+# %% ../nbs/35_play.ipynb #live35experts
+#| code-fold: true
+#| code-summary: "expert_run: beliefs and accuracies in turn (chapter 12)"
+@njit(cache=True)
+def _log_softmax(A, W, out):
+    "Log-chances of the softmax model."
+    for i in range(len(A)):
+        top = -np.inf
+        for k in range(len(W)):
+            out[i, k] = 0.0
+            for j in range(A.shape[1]):
+                out[i, k] += A[i, j] * W[k, j]
+            top = max(top, out[i, k])
+        total = 0.0
+        for k in range(len(W)):
+            total += math.exp(out[i, k] - top)
+        for k in range(len(W)):
+            out[i, k] -= top + math.log(total)
+
+
+@njit(cache=True)
+def _uphill(A, W, R, logP, steps):
+    "Steps of gradient ascent of the mean of R·log P less a small penalty."
+    n = len(A)
+    for _ in range(steps):
+        _log_softmax(A, W, logP)
+        for k in range(len(W)):
+            for j in range(A.shape[1]):
+                g = -0.002 * W[k, j]
+                for i in range(n):
+                    g += (R[i, k] - math.exp(logP[i, k])) * A[i, j] / n
+                W[k, j] += 2.0 * g
+    _log_softmax(A, W, logP)
+
+
+@njit(cache=True)
+def expert_run(
+    X,  # `(n, d)` points
+    a,  # `(m,)` one end of each answer
+    b,  # `(m,)` the other
+    value,  # `(m,)` +1 same, −1 different
+    who,  # `(m,)` the expert who gave it
+    k,  # clusters wanted
+    draws,  # `(starts, k)` uniform numbers for the start
+    rounds,  # of beliefs, accuracies and model in turn
+    R,  # `(n, k)` out: beliefs
+    alpha,  # `(M,)` out: chance that the expert's “same” is said when it is true
+    beta,  # `(M,)` out: the same for “different”
+    z,  # `(n,)` out: labels
+):  # rounds
+    """Mean-field EM of chapter 12, its kernels `_sweep` and `_gamma`, a gradient model step.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` points
+    a
+        `(m,)` one end of each answer
+    b
+        `(m,)` the other
+    value
+        `(m,)` +1 same, −1 different
+    who
+        `(m,)` the expert who gave it
+    k
+        clusters wanted
+    draws
+        `(starts, k)` uniform numbers for the start
+    rounds
+        of beliefs, accuracies and model in turn
+    R
+        `(n, k)` out: beliefs
+    alpha
+        `(M,)` out: chance that the expert's “same” is said when it is true
+    beta
+        `(M,)` out: the same for “different”
+    z
+        `(n,)` out: labels
+
+    Returns
+    -------
+    result
+        rounds
+    """
+    n, d = X.shape
+    m, M = len(a), len(alpha)
+    A = np.ones((n, d + 1))
+    for j in range(d):
+        middle, wide = 0.0, 0.0
+        for i in range(n):
+            middle += X[i, j] / n
+        for i in range(n):
+            wide += (X[i, j] - middle) ** 2 / n
+        for i in range(n):
+            A[i, j] = (X[i, j] - middle) / math.sqrt(wide + 1e-12)
+    start = _kmeans(X, k, draws, 100)
+    for i in range(n):
+        for c in range(k):
+            R[i, c] = 0.9 if start[i] == c else 0.1 / max(k - 1, 1)
+    W, logP = np.zeros((k, d + 1)), np.zeros((n, k))
+    _uphill(A, W, R, logP, 20)
+    indptr, nbr, edge = _csr(n, a, b)
+    one, two, order = np.empty(m, np.int64), np.empty(m, np.int64), np.arange(n)
+    for e in range(m):
+        one[e], two[e] = a[e], b[e]
+    worth = np.zeros(m)
+    alpha[:] = 0.75
+    beta[:] = 0.75
+    right, wrong = np.zeros((M, 2)), np.zeros((M, 2))
+    for _ in range(rounds):
+        for e in range(m):
+            s, t = alpha[who[e]], beta[who[e]]
+            worth[e] = math.log(s / (1 - t)) if value[e] > 0 else math.log((1 - s) / t)
+        for _ in range(3):
+            _sweep(R, logP, indptr, nbr, edge, worth, order)
+        gamma = _gamma(R, one, two)
+        right[:] = 1.0  # a Beta(2, 2) prior
+        wrong[:] = 1.0
+        for e in range(m):
+            g = min(max(gamma[e], 0.0), 1.0)
+            if value[e] > 0:
+                right[who[e], 0] += g
+                wrong[who[e], 1] += 1 - g
+            else:
+                wrong[who[e], 0] += g
+                right[who[e], 1] += 1 - g
+        for e in range(M):
+            alpha[e] = min(max(right[e, 0] / (right[e, 0] + wrong[e, 0]), 0.02), 1 - 1e-6)
+            beta[e] = min(max(right[e, 1] / (right[e, 1] + wrong[e, 1]), 0.02), 1 - 1e-6)
+        _uphill(A, W, R, logP, 5)
+    for i in range(n):
+        z[i] = 0
+        for c in range(k):
+            if R[i, c] > R[i, z[i]]:
+                z[i] = c
+    return rounds
+
+
+ENTRIES["experts"] = [
+    (
+        "expert_run",
+        expert_run,
+        [
+            *_POINTS,
+            *_ANSWERS,
+            ("who", "i4", ("m",)),
+            ("k", "i4", ()),
+            ("draws", "f8", ("starts", "k")),
+            ("rounds", "i4", ()),
+            ("R", "f8", ("n", "k")),
+            ("alpha", "f8", ("M",)),
+            ("beta", "f8", ("M",)),
+            ("z", "i4", ("n",)),
+        ],
+    ),
+]
+
+# %% ../nbs/35_play.ipynb #live35bags
+#| code-fold: true
+#| code-summary: "bag_run: spectral clustering that hears the labels of bags (chapter 13)"
+@njit(cache=True)
+def _times(W, r, G, flat, V, out, c, mu, tail):
+    "out = D^(-½) (W + c (G G' − μ u u')) D^(-½) V + tail·V, nothing n × n but W."
+    n, k = V.shape
+    C = G.shape[1]
+    for q in range(k):
+        share, alike = np.zeros(C), 0.0
+        for i in range(n):
+            v = r[i] * V[i, q]
+            alike += flat[i] * v
+            for t in range(C):
+                share[t] += G[i, t] * v
+        for i in range(n):
+            s = 0.0
+            for j in range(n):
+                s += W[i, j] * r[j] * V[j, q]
+            for t in range(C):
+                s += c * G[i, t] * share[t]
+            s -= c * mu * flat[i] * alike
+            out[i, q] = r[i] * s + tail * V[i, q]
+
+
+@njit(cache=True)
+def _straighten(V):
+    "Columns orthonormal, in place (Gram and Schmidt, twice)."
+    n, k = V.shape
+    for q in range(k):
+        for _ in range(2):
+            for p in range(q):
+                s = 0.0
+                for i in range(n):
+                    s += V[i, p] * V[i, q]
+                for i in range(n):
+                    V[i, q] -= s * V[i, p]
+        s = 0.0
+        for i in range(n):
+            s += V[i, q] ** 2
+        for i in range(n):
+            V[i, q] /= math.sqrt(s) if s > 1e-200 else 1.0
+
+
+@njit(cache=True)
+def _leading(W, r, G, flat, V, c, mu, tail, most):
+    "Subspace iteration; the leading eigenvectors in `V`, how far the last step moved."
+    n, k = V.shape
+    new, moved = np.empty((n, k)), 1.0
+    _straighten(V)
+    for step in range(most):
+        _times(W, r, G, flat, V, new, c, mu, tail)
+        _straighten(new)
+        inside = 0.0
+        for p in range(k):
+            for q in range(k):
+                s = 0.0
+                for i in range(n):
+                    s += V[i, p] * new[i, q]
+                inside += s * s
+        V[:] = new
+        moved = k - inside
+        if moved < 1e-13:
+            break
+    return moved
+
+
+@njit(cache=True)
+def bag_run(
+    X,  # `(n, d)` instances
+    bag,  # `(n,)` the bag of each
+    Y,  # `(M, L)` 1 where a bag names a class; a row of zeros: nothing is said
+    k,  # clusters wanted
+    sigma,  # width of the affinity
+    alpha,  # strength of the labels, relative to the affinity
+    draws,  # `(starts, k)` uniform numbers for k-means
+    V,  # `(n, k)` in: any start; out: the embedding, unit rows
+    z,  # `(n,)` out: labels
+):  # bags that say something
+    """Leading eigenvectors of eq. (2.13) with the corrected Q of chapter 13, then `_kmeans`.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` instances
+    bag
+        `(n,)` the bag of each
+    Y
+        `(M, L)` 1 where a bag names a class; a row of zeros: nothing is said
+    k
+        clusters wanted
+    sigma
+        width of the affinity
+    alpha
+        strength of the labels, relative to the affinity
+    draws
+        `(starts, k)` uniform numbers for k-means
+    V
+        `(n, k)` in: any start; out: the embedding, unit rows
+    z
+        `(n,)` out: labels
+
+    Returns
+    -------
+    result
+        bags that say something
+    """
+    n, d = X.shape
+    M, L = Y.shape
+    W, deg = np.zeros((n, n)), np.zeros(n)
+    for i in range(n):
+        for j in range(i):
+            gap = 0.0
+            for t in range(d):
+                gap += (X[i, t] - X[j, t]) ** 2
+            W[i, j] = W[j, i] = math.exp(-gap / (2 * sigma * sigma))
+            deg[i] += W[i, j]
+            deg[j] += W[i, j]
+    r = 1 / np.sqrt(np.maximum(deg, 1e-12))
+    size, known, mean = np.zeros(M), 0, np.zeros(L)
+    for g in range(M):
+        for t in range(L):
+            size[g] += Y[g, t]
+        known += size[g] > 0
+    for g in range(M):
+        for t in range(L):
+            if size[g] > 0:
+                mean[t] += Y[g, t] / size[g] / known
+    mu = 0.0
+    for t in range(L):
+        mu += mean[t] ** 2
+    G, flat = np.zeros((n, L)), np.zeros(n)
+    for i in range(n):
+        if size[bag[i]] > 0:
+            flat[i] = 1.0
+            for t in range(L):
+                G[i, t] = Y[bag[i], t] / size[bag[i]]
+    c = 0.0
+    if known and alpha > 0:
+        one, image = np.empty((n, 1)), np.empty((n, 1))
+        for i in range(n):
+            one[i, 0] = V[i, 0]
+        zero = np.zeros((n, n))
+        _leading(zero, r, G, flat, one, 1.0, mu, 0.0, 200)
+        _times(zero, r, G, flat, one, image, 1.0, mu, 0.0)
+        largest = 0.0
+        for i in range(n):
+            largest += one[i, 0] * image[i, 0]
+        c = alpha / largest if largest > 1e-12 else 0.0
+    _leading(W, r, G, flat, V, c, mu, 0.2, 600)
+    for i in range(n):
+        s = 0.0
+        for q in range(k):
+            s += V[i, q] ** 2
+        for q in range(k):
+            V[i, q] /= math.sqrt(s) if s > 1e-200 else 1.0
+    labels = _kmeans(V, k, draws, 100)
+    for i in range(n):
+        z[i] = labels[i]
+    return known
+
+
+ENTRIES["bags"] = [
+    (
+        "bag_run",
+        bag_run,
+        [
+            *_POINTS,
+            ("bag", "i4", ("n",)),
+            ("Y", "f8", ("M", "L")),
+            ("k", "i4", ()),
+            ("sigma", "f8", ()),
+            ("alpha", "f8", ()),
+            ("draws", "f8", ("starts", "k")),
+            ("V", "f8", ("n", "k")),
+            ("z", "i4", ("n",)),
+        ],
+    ),
+]
+
+# %% ../nbs/35_play.ipynb #live35shadow
+#| code-fold: true
+#| code-summary: "shadow_run: both terms of DiSC along an arrow, and the slope (chapter 14)"
+@njit(cache=True)
+def _gaussian_rows(y, sigma, K, deg):
+    "Kernel of a shadow and its degrees."
+    n = len(y)
+    deg[:] = 0.0
+    for i in range(n):
+        for j in range(i + 1):
+            K[i, j] = K[j, i] = math.exp(-((y[i] - y[j]) ** 2) / (2 * sigma * sigma))
+            deg[i] += K[i, j]
+            if i != j:
+                deg[j] += K[i, j]
+
+
+@njit(cache=True)
+def _second(K, deg, u):
+    "Second eigenvector of D^(-½) K D^(-½) by powers, the first being √deg; its value."
+    n = len(deg)
+    v, root, new = np.empty(n), np.sqrt(deg / deg.sum()), np.empty(n)
+    value, first = 0.0, 0.0
+    for _ in range(400):
+        along = 0.0
+        for i in range(n):
+            along += root[i] * u[i]
+        length = 0.0
+        for i in range(n):
+            u[i] -= along * root[i]
+            length += u[i] ** 2
+        length = math.sqrt(length) if length > 1e-200 else 1.0
+        for i in range(n):
+            u[i] /= length
+            v[i] = u[i] / math.sqrt(deg[i])
+        first = value
+        value = 0.0
+        for i in range(n):
+            s = 0.0
+            for j in range(n):
+                s += K[i, j] * v[j]
+            new[i] = s / math.sqrt(deg[i])
+            value += new[i] * u[i]
+        if abs(value - first) < 1e-13:
+            break
+        for i in range(n):
+            u[i] = new[i]
+    return value
+
+
+@njit(cache=True)
+def shadow_run(
+    X,  # `(n, d)` points
+    score,  # `(n,)` a number for each
+    sigma,  # width of the kernel of the shadow
+    wide,  # width of the kernel of the scores
+    mu,  # price of usefulness
+    angles,  # `(steps,)` directions in radians; the first is the arrow
+    draws,  # `(starts, k)` uniform numbers for k-means
+    start,  # `(n,)` any numbers, to start the search for an eigenvector
+    J1,  # `(steps,)` out: quality along each direction, lower is clearer
+    J2,  # `(steps,)` out: usefulness
+    slope,  # `(one,)` out: dF/dθ at the arrow, from `_psi_products`
+    foot,  # `(n,)` out: the shadow along the arrow
+    z,  # `(n,)` out: labels of two clusters in the shadow
+):  # number of points
+    """Eq. (2.5) for every direction of the plane, its slope by the kernel of chapter 14.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` points
+    score
+        `(n,)` a number for each
+    sigma
+        width of the kernel of the shadow
+    wide
+        width of the kernel of the scores
+    mu
+        price of usefulness
+    angles
+        `(steps,)` directions in radians; the first is the arrow
+    draws
+        `(starts, k)` uniform numbers for k-means
+    start
+        `(n,)` any numbers, to start the search for an eigenvector
+    J1
+        `(steps,)` out: quality along each direction, lower is clearer
+    J2
+        `(steps,)` out: usefulness
+    slope
+        `(one,)` out: dF/dθ at the arrow, from `_psi_products`
+    foot
+        `(n,)` out: the shadow along the arrow
+    z
+        `(n,)` out: labels of two clusters in the shadow
+
+    Returns
+    -------
+    result
+        number of points
+    """
+    n = len(X)
+    Y = _centred(X)
+    S, mean, total = np.empty((n, n)), np.zeros(n), 0.0
+    for i in range(n):
+        for j in range(n):
+            S[i, j] = math.exp(-((score[i] - score[j]) ** 2) / (2 * wide * wide))
+            mean[i] += S[i, j] / n
+        total += mean[i] / n
+    norm = 0.0
+    for i in range(n):
+        for j in range(n):
+            S[i, j] += total - mean[i] - mean[j]
+            norm += S[i, j] ** 2
+    scale = (n - 1) * math.sqrt(norm) if norm > 1e-200 else 1.0
+    K, deg, y, u = np.empty((n, n)), np.zeros(n), np.empty(n), np.empty(n)
+    for t in range(len(angles) - 1, -1, -1):  # the arrow comes last, so that K stays
+        p, q = math.cos(angles[t]), math.sin(angles[t])
+        for i in range(n):
+            y[i] = p * Y[i, 0] + q * Y[i, 1]
+            u[i] = start[i]
+        _gaussian_rows(y, sigma, K, deg)
+        value = _second(K, deg, u)
+        J1[t] = 1 - value
+        J2[t] = 0.0
+        for i in range(n):
+            for j in range(n):
+                J2[t] += K[i, j] * S[i, j] / scale
+    Vt, c, Yt = np.empty((2, n)), np.empty(n), np.ones((2, n))
+    spread = deg.sum()
+    E = np.empty((n, 2))
+    for i in range(n):
+        E[i, 0], E[i, 1] = math.sqrt(deg[i] / spread), u[i]
+        for t in range(2):
+            Vt[t, i] = E[i, t] / math.sqrt(deg[i])
+        c[i] = (E[i, 0] ** 2 + (1 - J1[0]) * E[i, 1] ** 2) / deg[i]
+        foot[i] = Yt[0, i] = y[i]
+        for j in range(n):
+            S[i, j] /= scale
+    out = _psi_products(K, S, Vt, Yt, c, 1.0, mu)
+    slope[0] = 0.0
+    for i in range(n):
+        across = -math.sin(angles[0]) * Y[i, 0] + math.cos(angles[0]) * Y[i, 1]
+        slope[0] -= 2 / sigma**2 * across * (out[1, i] * y[i] - out[0, i])
+    for i in range(n):
+        length = math.sqrt(E[i, 0] ** 2 + E[i, 1] ** 2)
+        E[i, 0] /= length
+        E[i, 1] /= length
+    labels = _kmeans(E, 2, draws, 100)
+    for i in range(n):
+        z[i] = labels[i]
+    return n
+
+
+ENTRIES["shadow"] = [
+    (
+        "shadow_run",
+        shadow_run,
+        [
+            *_POINTS,
+            ("score", "f8", ("n",)),
+            ("sigma", "f8", ()),
+            ("wide", "f8", ()),
+            ("mu", "f8", ()),
+            ("angles", "f8", ("steps",)),
+            ("draws", "f8", ("starts", "k")),
+            ("start", "f8", ("n",)),
+            ("J1", "f8", ("steps",)),
+            ("J2", "f8", ("steps",)),
+            ("slope", "f8", ("one",)),
+            ("foot", "f8", ("n",)),
+            ("z", "i4", ("n",)),
+        ],
+    ),
+]
+
+# %% ../nbs/35_play.ipynb #live35parts
+#| code-fold: true
+#| code-summary: "parts_run: super-instances and who speaks for them (chapter 16)"
+@njit(cache=True)
+def parts_run(
+    X,  # `(n, d)` points
+    k,  # parts wanted
+    draws,  # `(starts, k)` uniform numbers for the cut
+    z,  # `(n,)` out: the part of each point
+    rep,  # `(k,)` out: the row that speaks for each part
+):  # number of parts
+    """Cut the rows by the kernel of chapter 16; the row nearest to its mean speaks.
+
+    Parameters
+    ----------
+    X
+        `(n, d)` points
+    k
+        parts wanted
+    draws
+        `(starts, k)` uniform numbers for the cut
+    z
+        `(n,)` out: the part of each point
+    rep
+        `(k,)` out: the row that speaks for each part
+
+    Returns
+    -------
+    result
+        number of parts
+    """
+    n, d = X.shape
+    lab = _kmeans(X, k, draws, 100)
+    mu = np.zeros((k, d))
+    K = _means(X, lab, k, mu)
+    best = np.full(k, np.inf)
+    for i in range(n):
+        z[i] = lab[i]
+        gap = 0.0
+        for j in range(d):
+            gap += (X[i, j] - mu[z[i], j]) ** 2
+        if gap < best[z[i]]:
+            best[z[i]] = gap
+            rep[z[i]] = i
+    return K
+
+
+ENTRIES["answers"].append(
+    (
+        "parts_run",
+        parts_run,
+        [
+            *_POINTS,
+            ("k", "i4", ()),
+            ("draws", "f8", ("starts", "k")),
+            ("z", "i4", ("n",)),
+            ("rep", "i4", ("k",)),
+        ],
+    )
+)
+
+# %% ../nbs/35_play.ipynb #live35tree
+#| code-fold: true
+#| code-summary: "tree_run: EM for the tree, the node models being constants (chapter 18)"
+@njit(cache=True)
+def _first_rate(together):
+    "Recorded labels miss a recorded parent at the missing rate: the median over labels."
+    K = len(together)
+    near = np.zeros(K)
+    for c in range(K):
+        for p in range(K):
+            if p != c and together[p, p] >= together[c, c] > 0:
+                near[c] = max(near[c], together[p, c] / together[c, c])
+    near.sort()
+    return min(max(1 - near[K // 2], 0.01), 0.9)
+
+
+@njit(cache=True)
+def tree_run(
+    Z,  # `(n, K)` recorded labels, 0 or 1
+    eps,  # relaxation ε: chance of a label without its parent
+    rounds,  # of EM
+    rate,  # `(one,)` out: the missing rate
+    parents,  # `(K,)` out: parent of each label, −1 under the root
+    m,  # `(n, K)` out: chance that the label is on
+    together,  # `(K, K)` out: expected rows with both labels
+):  # number of recorded labels
+    """EM of chapter 18 without features: kernels `_posterior` and `_row_pairs`.
+
+    Parameters
+    ----------
+    Z
+        `(n, K)` recorded labels, 0 or 1
+    eps
+        relaxation ε: chance of a label without its parent
+    rounds
+        of EM
+    rate
+        `(one,)` out: the missing rate
+    parents
+        `(K,)` out: parent of each label, −1 under the root
+    m
+        `(n, K)` out: chance that the label is on
+    together
+        `(K, K)` out: expected rows with both labels
+
+    Returns
+    -------
+    result
+        number of recorded labels
+    """
+    n, K = Z.shape
+    seen = 0
+    for c in range(K):
+        parents[c] = -1
+        for p in range(K):
+            together[p, c] = 0.0
+    for i in range(n):
+        for p in range(K):
+            seen += Z[i, p]
+            for c in range(K):
+                together[p, c] += Z[i, p] * Z[i, c]
+    up, order = np.full(K, -1, np.int64), np.arange(K)
+    F, J, alpha = np.zeros((n, K)), np.empty((K, K)), np.empty(K)
+    rate[0] = _first_rate(together)
+    for p in range(K):  # what the counts were before labels faded at this rate
+        for c in range(K):
+            if p != c:
+                together[p, c] /= (1 - rate[0]) ** 2
+    for c in range(K):
+        together[c, c] /= 1 - rate[0]
+    for t in range(rounds + 1):
+        on = np.empty(K)
+        for c in range(K):
+            on[c] = together[c, c]
+        order = np.argsort(-on, kind="mergesort")  # a parent is on at least as often
+        logit = np.zeros(K)
+        for at in range(K):
+            c = order[at]
+            best = -np.inf
+            for before in range(-1, at):
+                p = -1 if before < 0 else order[before]
+                room = n if p < 0 else on[p]
+                both = on[c] if p < 0 else min(together[p, c], room)
+                s = min(max(both / max(room, 1e-9), 1e-6), 1 - 1e-6)
+                alone = max(on[c] - both, 0.0)
+                worth = both * math.log(s) + max(room - both, 0.0) * math.log(1 - s)
+                worth += alone * math.log(eps)
+                worth += max(n - room - alone, 0.0) * math.log(1 - eps)
+                if worth > best + 1e-9:
+                    best, up[c] = worth, p
+                    logit[c] = math.log(s / (1 - s))
+        if t == rounds:
+            break
+        for i in range(n):
+            for c in range(K):
+                F[i, c] = logit[c]
+        alpha[:] = min(max(rate[0], 1e-6), 0.95)
+        _, on_row, r0, r1 = _posterior(F, Z, up, order, alpha, eps)
+        total = 0.0
+        together[:] = 0.0
+        for i in range(n):
+            _row_pairs(J, on_row[i], r0[i], r1[i], up, order)
+            for p in range(K):
+                m[i, p] = on_row[i, p]
+                total += on_row[i, p]
+                for c in range(K):
+                    together[p, c] += J[p, c]
+        rate[0] = max(1 - seen / max(total, 1e-9), 0.0)
+    for c in range(K):
+        parents[c] = up[c]
+    return seen
+
+
+ENTRIES["tree"] = [
+    (
+        "tree_run",
+        tree_run,
+        [
+            ("Z", "i4", ("n", "K")),
+            ("eps", "f8", ()),
+            ("rounds", "i4", ()),
+            ("rate", "f8", ("one",)),
+            ("parents", "i4", ("K",)),
+            ("m", "f8", ("n", "K")),
+            ("together", "f8", ("K", "K")),
+        ],
+    ),
+]
+
+# %% ../nbs/35_play.ipynb #live35voices
+#| code-fold: true
+#| code-summary: "voices_run: two groups and a shared error (chapter 41)"
+@njit(cache=True)
+def _heard(group, said, noise, shared, looks):
+    "Chance of “same” by the kernel `_e_step` of chapter 41: one question, two truths."
+    m = len(said)
+    G = 0
+    for e in range(m):
+        G = max(G, group[e] + 1)
+    who, say = np.empty(m, np.int64), np.empty(m, np.int64)
+    cells, aptr = np.empty(G, np.int64), np.zeros(G + 1, np.int64)
+    used, at = 0, 0
+    for g in range(G):  # answers sorted by group; a silent group has no cell
+        for e in range(m):
+            if group[e] == g and said[e] >= 0:
+                who[at], say[at] = e, said[e]
+                at += 1
+        if at > aptr[used]:
+            cells[used] = g
+            used += 1
+            aptr[used] = at
+    qptr = np.array([0, used])
+    report, own = np.empty((m, 2, 3)), np.empty((m, 2, 3))
+    for e in range(m):
+        for o in range(2):
+            for r in range(2):
+                report[e, o, r] = 1 - noise if o == r else noise
+                own[e, o, r] = 1.0 if o == r else 1e-12
+            report[e, o, 2] = own[e, o, 2] = 1e-12
+    opinion = np.zeros((G, 2, 2))
+    for g in range(G):
+        opinion[g, 0, 0] = opinion[g, 1, 1] = 1.0
+    Z = np.zeros((1, 2))
+    Z[0, 1] = math.log(looks / (1 - looks))
+    S = np.empty((1, 2))
+    S[0, 0], S[0, 1] = 1 - looks, looks
+    chance = np.empty((1, 2))
+    _e_step(
+        qptr, cells[:used], aptr[: used + 1], who[:at], say[:at], np.ones(at), np.ones(1),
+        report, own, np.zeros((m, 2)), opinion, np.full(G, shared), np.zeros(G), Z, S,
+        chance, np.empty(1), np.empty((1, 2)), np.empty(used),
+        np.zeros((m, 2, 3)), np.zeros((G, 2, 2)), np.zeros((G, 3)),
+    )  # fmt: skip
+    return chance[0, 1]
+
+
+@njit(cache=True)
+def voices_run(
+    group,  # `(m,)` the group of each person
+    said,  # `(m,)` 1 same, 0 different, −1 silent
+    noise,  # chance that a report differs from the group's opinion
+    looks,  # chance of “same” at a glance
+    errors,  # `(steps,)` shared errors to try
+    model,  # `(steps,)` out: chance of “same” when a group is misled as a whole
+    alone,  # `(steps,)` out: the same answers when everybody errs alone, as often
+):  # people who spoke
+    """The answers of two groups under both stories, for every shared error.
+
+    Parameters
+    ----------
+    group
+        `(m,)` the group of each person
+    said
+        `(m,)` 1 same, 0 different, −1 silent
+    noise
+        chance that a report differs from the group's opinion
+    looks
+        chance of “same” at a glance
+    errors
+        `(steps,)` shared errors to try
+    model
+        `(steps,)` out: chance of “same” when a group is misled as a whole
+    alone
+        `(steps,)` out: the same answers when everybody errs alone, as often
+
+    Returns
+    -------
+    result
+        people who spoke
+    """
+    m = len(said)
+    spoke = 0
+    for e in range(m):
+        spoke += said[e] >= 0
+    each = np.arange(m)
+    for t in range(len(errors)):
+        model[t] = _heard(group, said, noise, errors[t], looks)
+        alone[t] = _heard(each, said, noise, errors[t], looks)
+    return spoke
+
+
+ENTRIES["voices"] = [
+    (
+        "voices_run",
+        voices_run,
+        [
+            ("group", "i4", ("m",)),
+            ("said", "i4", ("m",)),
+            ("noise", "f8", ()),
+            ("looks", "f8", ()),
+            ("errors", "f8", ("steps",)),
+            ("model", "f8", ("steps",)),
+            ("alone", "f8", ("steps",)),
+        ],
+    ),
+]
+
+# %% ../nbs/35_play.ipynb #live35made
+#| code-fold: true
+#| code-summary: "explorable: the pictures that other pages show"
+def _groups(n, m, spread, seed):
+    "Three groups in the unit box, and right answers with a luck each."
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    centre = np.array([[0.26, 0.3], [0.5, 0.72], [0.74, 0.3]])[y]
+    X = np.clip(centre + rng.normal(0, spread, (n, 2)), 0.02, 0.98).round(3)
+    pairs = [rng.choice(n, 2, replace=False) for _ in range(m)]
+    links = [
+        [int(a), int(b), 1 if y[a] == y[b] else -1, round(float(rng.random()), 3)]
+        for a, b in pairs
+    ]
+    return {"points": X, "links": links, "truth": y}
+
+
+def _race():
+    return dict(
+        kernel="race",
+        data=_groups(60, 120, 0.13, 3),
+        sliders={
+            "p": ("p: share of wrong answers", 0, 0.5, 0.01, 0.1),
+            "xi": ("ξ: price of a broken answer", 0, 0.4, 0.01, 0.1),
+            "lam": ("λ: price of a cluster", 0.02, 0.6, 0.01, 0.25),
+            "k": ("clusters of the other two", 1, 6, 1, 3),
+        },
+        alt="Points of three groups and answers about pairs, clustered by k-means, by "
+        "COP-KMeans, which obeys, and by RDP-means, which weighs; below, their agreement "
+        "with the truth as answers get worse",
+        height=260,
+    )
+
+
+def _bits_of_questions():
+    data = _groups(24, 0, 0.12, 1)
+    del data["truth"]
+    middles = [[0.26, 0.3], [0.5, 0.72], [0.74, 0.3]]
+    return dict(
+        kernel="bits",
+        data={**data, "middles": middles, "ask": [0, 3, 1]},
+        sliders={
+            "width": ("width of a cluster", 0.05, 0.4, 0.01, 0.16),
+            "eps": ("ε of a pair", 0.001, 0.5, 0.001, 0.05),
+            "eps3": ("ε of a triplet", 0.001, 0.75, 0.001, 0.1),
+        },
+        tools=["ask", "move", "same", "different", "add", "remove"],
+        alt="Points whose clusters are more or less sure; bars with the bits that a pair "
+        "and a triplet would tell",
+        height=360,
+    )
+
+
+def _three_experts():
+    data = _groups(45, 180, 0.15, 5)
+    data["links"] = [[*link, e % 3] for e, link in enumerate(data["links"])]
+    return dict(
+        kernel="experts",
+        data={**data, "groups": 3},
+        sliders={
+            "acc1": ("Ann is right in", 0.1, 1, 0.01, 0.95),
+            "acc2": ("Ben is right in", 0.1, 1, 0.01, 0.75),
+            "acc3": ("Cem is right in", 0.1, 1, 0.01, 0.55),
+            "sweep": ("rounds", 0, 30, 1, 30),
+        },
+        tools=["move"],
+        alt="Points and the answers of three experts; at the right the accuracies that "
+        "were found, and the true ones as open circles",
+        height=340,
+    )
+
+
+def _labelled_bags():
+    rng = np.random.default_rng(2)
+    centre = np.array([[0.3, 0.34], [0.5, 0.66], [0.7, 0.34]])
+    points, bag, truth, sets = [], [], [], []
+    for g in range(14):
+        held = sorted(rng.choice(3, 2, replace=False).tolist())
+        kinds = [held[0], held[1], *rng.choice(held, 3)]
+        points += [centre[t] + rng.normal(0, 0.13, 2) for t in kinds]
+        bag += [g] * 5
+        truth += [int(t) for t in kinds]
+        sets.append(held)
+    X = np.clip(points, 0.02, 0.98).round(3)
+    return dict(
+        kernel="bags",
+        data={"points": X, "bag": bag, "truth": truth, "sets": sets, "groups": 3},
+        sliders={
+            "alpha": ("α: strength of the labels", 0, 4, 0.1, 0.7),
+            "hide": ("share of silent bags", 0, 1, 0.05, 0),
+            "sigma": ("width of the affinity", 0.04, 0.3, 0.01, 0.1),
+        },
+        tools=["move"],
+        alt="Instances tied to their bags; a box at each bag shows the classes it names; "
+        "crossed instances are in a wrong cluster",
+        height=380,
+    )
+
+
+def _arrow():
+    rng = np.random.default_rng(0)
+    side = np.c_[np.arange(60) % 2, np.arange(60) // 2 % 2]
+    X = 1.5 * (2 * side - 1) + rng.normal(size=(60, 2)) * (0.35, 0.7)
+    return dict(
+        kernel="shadow",
+        data={"points": np.clip(X / 7 + 0.5, 0.02, 0.98).round(3)},
+        sliders={
+            "theta": ("direction of the arrow", 0, 180, 1, 30),
+            "mu": ("μ: price of usefulness", 0, 3, 0.05, 0),
+            "noise": ("noise of the score", 0, 3, 0.05, 0.3),
+        },
+        tools=["move"],
+        alt="Points, larger where the score is higher, an arrow and their shadow along it; "
+        "quality, usefulness and objective for every direction",
+        height=360,
+    )
+
+
+def _speaking_parts():
+    rng = np.random.default_rng(4)
+    t = np.pi * np.arange(24) / 23
+    moons = np.r_[np.c_[np.cos(t), np.sin(t)], np.c_[1 - np.cos(t), 0.45 - np.sin(t)]]
+    X = (moons + rng.normal(0, 0.06, moons.shape) - [-1.1, -0.7]) / [3.2, 1.85]
+    return dict(
+        kernel="answers",
+        data={"points": X.clip(0.02, 0.98).round(3), "truth": [0] * 24 + [1] * 24},
+        sliders={
+            "parts": ("parts", 2, 8, 1, 6),
+            "nu": ("ν: chance of a wrong answer", 0.01, 0.4, 0.01, 0.05),
+        },
+        tools=["lie", "same", "different", "move"],
+        alt="Two moons cut into parts; answers between the points that speak for them, "
+        "suspects, and the confidence as a bar",
+        height=340,
+    )
+
+
+def _fading_tree():
+    from csc_nb.datasets import toy_tree
+
+    toy = toy_tree(200, missing=0.0, random_state=0)
+    rows = ["".join(map(str, row)) for row in np.asarray(toy.target, int).tolist()]
+    return dict(
+        kernel="tree",
+        data={
+            "rows": rows,
+            "names": list(map(str, toy.label_names)),
+            "parents": np.asarray(toy.parents).tolist(),
+        },
+        sliders={
+            "fade": ("share of labels that fade", 0, 0.9, 0.02, 0.2),
+            "rows": ("rows", 20, 200, 5, 100),
+            "sweep": ("rounds of EM", 0, 20, 1, 10),
+        },
+        tools=[],
+        alt="A tree of labels, grey as it is and coloured as it was found; beside it how "
+        "often labels were recorded together",
+    )
+
+
+def _two_groups():
+    return dict(
+        kernel="voices",
+        data={
+            "group": [0, 0, 0, 0, 1, 1, 1],
+            "said": [1, 1, 1, 1, 0, 0, -1],
+            "names": ["four prompts of one model", "three people"],
+        },
+        sliders={
+            "shared": ("shared error", 0, 0.6, 0.01, 0.1),
+            "noise": ("noise of a member", 0.001, 0.4, 0.001, 0.05),
+            "looks": ("looks: chance of same at a glance", 0.05, 0.95, 0.01, 0.3),
+        },
+        tools=[],
+        alt="Two groups of voices, and the chance of same against the shared error: with "
+        "one opinion a group, and if everybody erred alone",
+    )
+
+
+_MADE = {
+    "race": _race,
+    "bits": _bits_of_questions,
+    "experts": _three_experts,
+    "bags": _labelled_bags,
+    "shadow": _arrow,
+    "cobras": _speaking_parts,
+    "tree": _fading_tree,
+    "voices": _two_groups,
+}
+
+
+def explorable(
+    name: str,  # race, bits, experts, bags, shadow, cobras, tree or voices
+    **changes,  # other arguments of `Live`
+) -> Live:
+    """A picture that computes in the page, ready made for the chapter where it is born.
+
+    Parameters
+    ----------
+    name : str
+        race, bits, experts, bags, shadow, cobras, tree or voices
+    **changes
+        other arguments of `Live`
+
+    Returns
+    -------
+    Live
+    """
+    if name not in _MADE:
+        raise ValueError(f"unknown explorable {name!r}; there are {', '.join(_MADE)}.")
+    how = _MADE[name]() | changes
+    return Live(how.pop("kernel"), name, **how)

@@ -16,7 +16,7 @@ from PIL import Image
 # %% auto #0
 __all__ = ['TOOLS', 'as_figure', 'render', 'shrink', 'slider_values', 'value_text',
            'draw_all', 'Frames', 'frames_html', 'Explorer', 'explore', 'same_state',
-           'Steps', 'Stepper', 'StepperView', 'Live']
+           'Steps', 'Stepper', 'StepperView', 'live_html', 'Live']
 
 # %% ../nbs/09_widgets.ipynb #936f816d
 def as_figure(
@@ -695,7 +695,7 @@ class StepperView:
 #| code-fold: true
 #| code-summary: "Live: an explorable that runs compiled kernels in the page"
 _STATIC = Path(__file__).parent / "static" if "__file__" in globals() else None
-TOOLS = ("move", "add", "remove", "same", "different", "lie")
+TOOLS = ("move", "add", "remove", "same", "different", "lie", "ask")
 
 
 def _static(name, binary=False):
@@ -721,15 +721,60 @@ def _packed(data):
 _LOADER = """
 (async () => {
   const code = "CODE";
-  window.cscLiveReady = window.cscLiveReady || (async () => {
+  if (code) window.cscLiveReady = window.cscLiveReady || (async () => {
     const packed = Uint8Array.from(atob(code), c => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
     (0, eval)(await new Response(stream).text());
   })();
+  const wait = () => new Promise(r => setTimeout(r, 100));
+  for (let t = 0; t < 100 && !window.cscLiveReady; t++) await wait();
   await window.cscLiveReady;
-  document.querySelectorAll(".csc-live").forEach(window.cscLive.mount);
+  document.querySelectorAll(".csc-live").forEach(root => window.cscLive.mount(root));
 })();
 """
+_ESM = """
+const code = CODE;
+export default { render({ model, el }) {
+  if (!window.cscLive) (0, eval)(code);
+  const root = document.createElement("div"), config = document.createElement("script");
+  root.className = "csc-live";
+  config.type = "application/json";
+  config.textContent = JSON.stringify(model.get("config"));
+  root.append(config);
+  el.append(root);
+  window.cscLive.mount(root, state => { model.set("state", state); model.save_changes(); });
+} };
+"""
+
+
+def live_html(
+    config: dict,  # of a `Live`
+    still: str,  # what stands there until the page computes, or when it cannot
+    alone: bool = True,  # carry the page part; else an earlier explorable of the page does
+) -> str:
+    """The HTML of an explorable.
+
+    Parameters
+    ----------
+    config : dict
+        of a `Live`
+    still : str
+        what stands there until the page computes, or when it cannot
+    alone : bool, default=True
+        carry the page part; else an earlier explorable of the page does
+
+    Returns
+    -------
+    str
+    """
+    told = json.dumps(config).replace("</", "<\\/")
+    style = f"<style>{_static('live.css')}</style>" if alone else ""
+    code = _packed(_static("live.js", True)) if alone else ""
+    return (
+        f'{style}<div class="csc-live"><div class="csc-live-still-picture">{still}</div>'
+        f'<script type="application/json">{told}</script></div>'
+        f"<script>{_LOADER.replace('CODE', code)}</script>"
+    )
 
 
 class Live:
@@ -755,6 +800,8 @@ class Live:
         of the picture, in pixels
     still : default=None
         figure shown where WebAssembly is missing
+    alone : bool, default=True
+        False: an earlier explorable of the page has this module
     """
 
     def __init__(
@@ -769,6 +816,7 @@ class Live:
         alt: str = "",  # what the picture shows, for readers who cannot see it
         height: int = 360,  # of the picture, in pixels
         still=None,  # figure shown where WebAssembly is missing
+        alone: bool = True,  # False: an earlier explorable of the page has this module
     ):
         self.kernel = kernel
         self.draw = draw
@@ -789,13 +837,15 @@ class Live:
         self.alt = alt
         self.height = height
         self.still = still
+        self.alone = alone
 
     @property
     def config(self):
         "What the page part is told, as a dictionary."
         names = ("name", "label", "min", "max", "step", "value")
         about = json.loads(_static(f"live/{self.kernel}.json"))
-        return {
+        told = {
+            "kernel": self.kernel,
             "draw": self.draw,
             "data": self.data,
             "sliders": [dict(zip(names, (k, *v))) for k, v in self.sliders.items()],
@@ -804,33 +854,32 @@ class Live:
             "alt": self.alt,
             "height": self.height,
             "entries": about["entries"],
-            "wasm": _packed(_static(f"live/{self.kernel}.wasm", True)),
         }
+        if self.alone:
+            told["wasm"] = _packed(_static(f"live/{self.kernel}.wasm", True))
+        return told
 
     @property
     def nbytes(self):
         return len(self._repr_html_())
 
     def __repr__(self):
-        return (
-            f"Live: {self.draw} with {len(self.sliders)} sliders, "
-            f"{self.nbytes / 1e3:.0f} kB"
-        )
+        return f"Live: {self.draw} with {len(self.sliders)} sliders"
 
     def _repr_html_(self):
-        config = json.dumps(self.config).replace("</", "<\\/")
         still = f"<p>{html.escape(self.alt)}</p>"
         if self.still is not None:
             picture = base64.b64encode(shrink(render(lambda: self.still, {}))).decode()
-            still = (
-                f'<img alt="{html.escape(self.alt)}" src="data:image/png;base64,{picture}">'
-            )
-        return (
-            f"<style>{_static('live.css')}</style>"
-            f'<div class="csc-live"><div class="csc-live-still-picture">{still}</div>'
-            f'<script type="application/json">{config}</script></div>'
-            f"<script>{_LOADER.replace('CODE', _packed(_static('live.js', True)))}</script>"
-        )
+            source = f"data:image/webp;base64,{picture}"
+            still = f'<img alt="{html.escape(self.alt)}" src="{source}">'
+        return live_html(self.config, still, self.alone)
+
+    def widget(self):
+        """The same component as a widget: what the reader does comes back as `state`."""
+        return _live_widget()(config=self.config | ({} if self.alone else self._module()))
+
+    def _module(self):
+        return {"wasm": _packed(_static(f"live/{self.kernel}.wasm", True))}
 
     def save(
         self,
@@ -852,3 +901,26 @@ class Live:
         Path(path).write_text(
             f"{page}{view}<body>{self._repr_html_()}</body></html>", encoding="utf-8"
         )
+
+
+def _live_widget():
+    "The component with its traits; made when it is first wanted."
+    import anywidget
+    import traitlets
+
+    global _LiveWidget
+    if _LiveWidget is None:
+
+        class LiveWidget(anywidget.AnyWidget):
+            "An explorable; `state` has the sliders, points and answers of the reader."
+
+            _esm = _ESM.replace("CODE", json.dumps(_static("live.js")))
+            _css = _static("live.css")
+            config = traitlets.Dict().tag(sync=True)
+            state = traitlets.Dict().tag(sync=True)
+
+        _LiveWidget = LiveWidget
+    return _LiveWidget
+
+
+_LiveWidget = None

@@ -1,6 +1,7 @@
 """Kernels in the page: equal to the native ones on a thousand problems each, moved by
 hand and by keyboard."""
 
+import base64
 import json
 import os
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conftest import CHROMIUM, CHROMIUM_ARGS
 from csc_nb import play
 from csc_nb.widgets import Live
 
@@ -128,7 +130,83 @@ def cloud_problem(rng):
     return {**given, **start, **luck, **how, **sizes, **out, "info": np.zeros((n, n))}
 
 
+def race_problem(rng):
+    given = obey_problem(rng)
+    n = given["n"]
+    out = {"z": np.zeros(n), "tally": np.zeros(3), "three": 3}
+    return {**given, **out}
+
+
+def bits_problem(rng):
+    n, k = int(rng.integers(3, 16)), int(rng.integers(2, 5))
+    rows = {"X": rng.random((n, 2)), "C": rng.random((k, 2)), "n": n, "d": 2, "k": k}
+    how = {"width": rng.uniform(0.1, 0.5), "eps": rng.uniform(0.01, 0.4)}
+    how |= {"eps3": rng.uniform(0.01, 0.6), "ask": rng.permutation(n)[:3]}
+    out = {"Q": np.zeros((n, k)), "odds": np.zeros(6), "bits": np.zeros(4)}
+    sizes = {"best": np.zeros(3), "three": 3, "six": 6, "four": 4}
+    return {**rows, **answers(rng, n, int(rng.integers(0, 8))), **how, **out, **sizes}
+
+
+def experts_problem(rng):
+    n, k, m = int(rng.integers(6, 24)), int(rng.integers(2, 4)), int(rng.integers(3, 30))
+    rows = {"X": rng.random((n, 2)), "n": n, "d": 2, "k": k, "starts": 2, "M": 3}
+    out = {"R": np.zeros((n, k)), "alpha": np.zeros(3), "beta": np.zeros(3)}
+    how = {"who": rng.integers(3, size=m), "draws": rng.random((2, k)), "z": np.zeros(n)}
+    return {**rows, **answers(rng, n, m), **out, **how, "rounds": int(rng.integers(0, 4))}
+
+
+def bags_problem(rng):
+    M, k = int(rng.integers(3, 6)), 2
+    n = 3 * M
+    said = (rng.random((M, 3)) < 0.5).astype(float)
+    rows = {"X": rng.random((n, 2)), "bag": np.arange(n) % M, "Y": said, "M": M, "L": 3}
+    how = {"sigma": rng.uniform(0.1, 0.4), "alpha": rng.uniform(0, 2), "starts": 2}
+    out = {"V": rng.normal(size=(n, k)), "draws": rng.random((2, k)), "z": np.zeros(n)}
+    return {**rows, **how, **out, "n": n, "d": 2, "k": k}
+
+
+def shadow_problem(rng):
+    n, steps = int(rng.integers(5, 14)), int(rng.integers(1, 4))
+    rows = {"X": rng.random((n, 2)), "score": rng.normal(size=n), "n": n, "d": 2, "k": 2}
+    how = {"sigma": rng.uniform(0.1, 0.5), "wide": rng.uniform(0.3, 2), "starts": 2}
+    how |= {"mu": rng.uniform(0, 2), "angles": rng.uniform(0, np.pi, steps), "one": 1}
+    luck = {"draws": rng.random((2, 2)), "start": rng.normal(size=n), "steps": steps}
+    out = {"J1": np.zeros(steps), "J2": np.zeros(steps), "slope": np.zeros(1)}
+    return {**rows, **how, **luck, **out, "foot": np.zeros(n), "z": np.zeros(n)}
+
+
+def parts_problem(rng):
+    n, k = int(rng.integers(6, 40)), int(rng.integers(1, 6))
+    rows = {"X": rng.random((n, 2)), "n": n, "d": 2, "k": k, "starts": 3}
+    return {**rows, "draws": rng.random((3, k)), "z": np.zeros(n), "rep": np.zeros(k)}
+
+
+def tree_problem(rng):
+    n, K = int(rng.integers(5, 25)), int(rng.integers(2, 7))
+    rows = {"Z": (rng.random((n, K)) < rng.uniform(0.2, 0.8, K)).astype(int), "n": n}
+    out = {"rate": np.zeros(1), "parents": np.zeros(K), "m": np.zeros((n, K))}
+    how = {"eps": 0.005, "rounds": int(rng.integers(0, 5)), "one": 1, "K": K}
+    return {**rows, **out, **how, "together": np.zeros((K, K))}
+
+
+def voices_problem(rng):
+    m, steps = int(rng.integers(1, 9)), 3
+    how = {"noise": rng.uniform(0.01, 0.4), "looks": rng.uniform(0.05, 0.95)}
+    said = {"group": rng.integers(3, size=m), "said": rng.integers(-1, 2, size=m)}
+    said["said"][0] = 1
+    out = {"errors": rng.uniform(0, 0.6, steps), "model": np.zeros(steps)}
+    return {**how, **said, **out, "alone": np.zeros(steps), "m": m, "steps": steps}
+
+
 MAKERS = {
+    "cop_run": race_problem,
+    "question_bits": bits_problem,
+    "expert_run": experts_problem,
+    "bag_run": bags_problem,
+    "shadow_run": shadow_problem,
+    "parts_run": parts_problem,
+    "tree_run": tree_problem,
+    "voices_run": voices_problem,
     "answer_sets": sets_problem,
     "particle_run": cloud_problem,
     "rdp_run": rdp_problem,
@@ -139,6 +217,22 @@ MAKERS = {
     "frozen_walk": frozen_problem,
     "signed_best": signed_problem,
 }
+
+
+@pytest.fixture(scope="module")
+def one_page():
+    "One Chromium for all entries, with the page part loaded."
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
+        page = browser.new_page()
+        page.goto("about:blank")
+        page.add_script_tag(content=(STATIC / "live.js").read_text())
+        yield page
+        browser.close()
+
+
 HOME = {name: (module, spec) for module, es in play.ENTRIES.items() for name, _, spec in es}
 
 
@@ -154,12 +248,46 @@ def native(name, problem):
     return {"returned": int(value)} | {a: given[a].ravel() for a, _, shape in spec if shape}
 
 
-def plain(problem):
-    listed = {
-        k: v.ravel().tolist() for k, v in problem.items() if isinstance(v, np.ndarray)
+RUN = """async ([wasm, entries, name, packed, count]) => {
+  const kernels = new cscLive.Kernels(await cscLive.inflate(wasm), entries);
+  const bytes = Uint8Array.from(atob(packed), c => c.charCodeAt(0)).buffer;
+  const all = new Float64Array(bytes);
+  const {args, order} = entries[name], arrays = args.filter(a => a[2].length);
+  const sizes = [...new Set(arrays.flatMap(a => a[2]))];
+  const plain = args.filter(a => !a[2].length).map(a => a[0]);
+  const scalars = [...new Set([...sizes, ...plain])].sort();
+  const out = [];
+  let at = 0;
+  for (let t = 0; t < count; t++) {
+    const given = {};
+    for (const s of scalars) given[s] = all[at++];
+    for (const [a, , shape] of arrays) {
+      const size = shape.reduce((n, s) => n * given[s], 1);
+      given[a] = all.subarray(at, at + size);
+      at += size;
     }
-    scalars = {k: v.item() if isinstance(v, np.generic) else v for k, v in problem.items()}
-    return {**scalars, **listed}
+    const found = kernels.call(name, given);
+    out.push(found.returned, ...arrays.flatMap(a => Array.from(found[a[0]])));
+  }
+  let text = "";
+  const raw = new Uint8Array(Float64Array.from(out).buffer);
+  for (let i = 0; i < raw.length; i += 8192)
+    text += String.fromCharCode(...raw.subarray(i, i + 8192));
+  return btoa(text);
+}"""
+
+
+def packed(name, problems):
+    "All problems as one row of doubles: numbers first, then arrays, each problem in turn."
+    spec = HOME[name][1]
+    arrays = [(a, shape) for a, _, shape in spec if shape]
+    sizes = {s for _, shape in arrays for s in shape}
+    scalars = sorted(sizes | {a for a, _, shape in spec if not shape})
+    rows = []
+    for p in problems:
+        rows.append(np.array([p[s] for s in scalars], float))
+        rows += [np.asarray(p[a], float).ravel() for a, _ in arrays]
+    return base64.b64encode(np.concatenate(rows).tobytes()).decode()
 
 
 @needs_tools
@@ -183,30 +311,28 @@ def test_every_entry_has_a_maker():
 
 
 @browser
-@pytest.mark.parametrize("name", MAKERS)
-def test_the_page_computes_what_the_package_computes(page, name):
-    module, spec = HOME[name]
-    rng = np.random.default_rng([7, len(name)])
+@pytest.mark.parametrize(
+    "module, name", [(m, name) for m, es in play.ENTRIES.items() for name, _, _ in es]
+)
+def test_the_page_computes_what_the_package_computes(one_page, module, name):
+    "A thousand random problems: whole numbers are equal, others to nine digits."
+    spec = HOME[name][1]
+    rng = np.random.default_rng([7, *name.encode()])
     problems = [MAKERS[name](rng) for _ in range(N)]
     config = Live(module, "rdp", data={}).config
-    page.goto("about:blank")
-    page.add_script_tag(content=(STATIC / "live.js").read_text())
-    run = """async ([wasm, entries, name, problems]) => {
-      const kernels = new cscLive.Kernels(await cscLive.inflate(wasm), entries);
-      return problems.map(p => Object.fromEntries(Object.entries(kernels.call(name, p))
-        .map(([k, v]) => [k, v.length === undefined ? v : Array.from(v)])));
-    }"""
-    given = [config["wasm"], config["entries"], name, [plain(p) for p in problems]]
-    for problem, there in zip(problems, page.evaluate(run, given)):
-        here = native(name, problem)
-        assert there["returned"] == here["returned"]
-        for arg, kind, shape in spec:
-            if not shape:
-                continue
-            if kind == "i4":
-                assert there[arg] == here[arg].tolist(), (name, arg)
-            else:
-                assert np.allclose(there[arg], here[arg], rtol=1e-9, atol=1e-9), (name, arg)
+    given = [config["wasm"], config["entries"], name, packed(name, problems), N]
+    there = np.frombuffer(base64.b64decode(one_page.evaluate(RUN, given)))
+    here, whole = [], []
+    for problem in problems:
+        found = native(name, problem)
+        parts = [[found["returned"]], *(found[a] for a, _, shape in spec if shape)]
+        here += parts
+        kinds = ["i4", *(kind for _, kind, shape in spec if shape)]
+        whole += [np.full(len(p), kind == "i4") for p, kind in zip(parts, kinds)]
+    here, whole = np.concatenate(here), np.concatenate(whole)
+    assert here.shape == there.shape
+    assert np.array_equal(here[whole], there[whole])
+    assert np.allclose(here, there, rtol=1e-9, atol=1e-9)
 
 
 def small(draw="obey", **more):
@@ -400,3 +526,227 @@ def test_a_wrong_slider_says_how_it_is_given():
         Live("points", "rdp", data={}, sliders={"lam": ("x", 1, 0, 1, 3)})
     with pytest.raises(ValueError, match="unknown tools"):
         Live("points", "rdp", data={}, tools=["paint"])
+
+
+# ---------------------------------------------------------------- explorables of the book
+PAGES = sorted(p for p in (ROOT / "nbs").glob("*.ipynb")) if ROOT.exists() else []
+needs_pages = pytest.mark.skipif(not PAGES, reason="needs the notebooks")
+
+
+def saved():
+    "Page → the HTML of its saved explorables."
+    found = {}
+    for path in PAGES:
+        nb = json.loads(path.read_text(encoding="utf-8"))
+        outs = [o for c in nb["cells"] for o in c.get("outputs", [])]
+        texts = ["".join(o.get("data", {}).get("text/html", "")) for o in outs]
+        texts = [t for t in texts if 'class="csc-live"' in t]
+        if texts:
+            found[path.stem] = texts
+    return found
+
+
+BORN = "02 10 10a 11 12 13 14 15 16 17 18 41 43 35 index".split()
+
+
+@needs_pages
+def test_explorables_stand_where_their_idea_is_born_and_are_small():
+    here = saved()
+    assert set(BORN) <= {name.split("_")[0] for name in here}
+    for name, texts in here.items():
+        assert sum(map(len, texts)) < 300_000, name
+
+
+@needs_pages
+def test_every_explorable_asks_before_you_move_it():
+    for path in PAGES:
+        nb = json.loads(path.read_text(encoding="utf-8"))
+        if path.stem not in saved() or path.stem == "09_widgets":
+            continue
+        prose = ""
+        for cell in nb["cells"]:
+            text = "".join(cell["source"])
+            if cell["cell_type"] == "markdown":
+                prose = text if text.startswith("#") else prose + text
+            outs = [
+                "".join(o.get("data", {}).get("text/html", ""))
+                for o in cell.get("outputs", [])
+            ]
+            if any('class="csc-live"' in t for t in outs):
+                assert "Before you" in prose, (path.stem, cell["id"])
+
+
+@needs_tools
+@needs_pages
+def test_saved_explorables_are_those_of_today(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import live
+
+    pages = [p for p in PAGES if p.stem in saved()]
+    assert live.refresh(pages, check=True) == []
+
+
+@browser
+@needs_pages
+def test_saved_pages_compute_from_a_file_and_ask_nobody(page, tmp_path):
+    wrong = []
+    page.on("pageerror", lambda e: wrong.append(str(e)))
+    for name, texts in saved().items():
+        path = tmp_path / f"{name}.html"
+        path.write_text(f'<!doctype html><meta charset="utf-8">{"".join(texts)}')
+        page.asked.clear()
+        page.goto(path.as_uri())
+        boxes = page.locator(".csc-live")
+        for i in range(len(texts)):
+            box = boxes.nth(i)
+            box.locator("canvas").wait_for()
+            assert len(box.locator("canvas").get_attribute("aria-label")) > 20
+            assert box.locator("canvas").get_attribute("role") == "application"
+            said = box.locator(".csc-live-said")
+            assert said.get_attribute("id") == box.locator("canvas").get_attribute(
+                "aria-describedby"
+            )
+            assert len(said.inner_text()) > 40 and "failed" not in said.inner_text()
+            for control in box.locator("input[type=range]").all():
+                assert control.get_attribute("aria-label")
+        assert not wrong, (name, wrong)
+        assert all(u.startswith(("file:", "data:", "blob:")) for u in page.asked), name
+
+
+@browser
+@needs_pages
+def test_without_webassembly_every_page_has_pictures_and_a_slider(page, tmp_path):
+    page.add_init_script("delete window.WebAssembly")
+    for name, texts in saved().items():
+        path = tmp_path / f"{name}.html"
+        path.write_text(f'<!doctype html><meta charset="utf-8">{"".join(texts)}')
+        page.goto(path.as_uri())
+        assert page.evaluate("typeof WebAssembly") == "undefined"
+        for i in range(len(texts)):
+            box = page.locator(".csc-live").nth(i)
+            box.locator("input[type=range]").wait_for()
+            picture = box.locator("img")
+            first, said = picture.get_attribute("src"), picture.get_attribute("alt")
+            assert len(said) > 30
+            box.locator("input[type=range]").focus()
+            page.keyboard.press("ArrowRight")
+            assert picture.get_attribute("src") != first, name
+            assert picture.get_attribute("alt") != said, name
+            assert box.locator("canvas").count() == 0
+
+
+NEW = ["race", "bits", "experts", "bags", "shadow", "cobras", "tree", "voices"]
+
+
+@browser
+@pytest.mark.parametrize("name", NEW)
+def test_ready_made_explorables_by_keyboard_alone(page, tmp_path, name):
+    play.explorable(name).save(tmp_path / "live.html")
+    page.goto(f"file://{tmp_path}/live.html")
+    page.wait_for_selector("canvas")
+    said = page.locator(".csc-live-said")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.tagName") == "CANVAS"
+    for key in {"bags": "iE", "tree": "iE", "voices": "iE"}.get(name, "nRU"):
+        page.keyboard.press({"E": "Enter", "R": "ArrowRight", "U": "ArrowUp"}.get(key, key))
+    before = said.inner_text()
+    page.keyboard.press("Tab")
+    for _ in range(12):
+        page.keyboard.press("ArrowRight")
+    assert said.inner_text() != before
+    assert "failed" not in said.inner_text()
+
+
+def test_an_unknown_explorable_is_refused():
+    with pytest.raises(ValueError, match="there are race, bits"):
+        play.explorable("nothing")
+
+
+@browser
+def test_a_module_stands_once_whatever_comes_first(page, tmp_path):
+    later, first = small("rdp", alone=False), small("chain")
+    for order in ([first, later], [later, first]):
+        html = "".join(live._repr_html_() for live in order)
+        (tmp_path / "two.html").write_text(f'<!doctype html><meta charset="utf-8">{html}')
+        page.goto(f"file://{tmp_path}/two.html")
+        page.locator("canvas").nth(1).wait_for()
+    assert len(later._repr_html_()) < 8000
+
+
+@browser
+def test_a_finger_drags_a_point_and_scrolls_elsewhere(tmp_path):
+    from playwright.sync_api import sync_playwright
+
+    small("rdp").save(tmp_path / "live.html")
+    with sync_playwright() as p:
+        chromium = p.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
+        size = {"width": 390, "height": 700}
+        page = chromium.new_context(
+            viewport=size, has_touch=True, is_mobile=True
+        ).new_page()
+        page.goto(f"file://{tmp_path}/live.html")
+        page.wait_for_selector("canvas")
+        state = "document.querySelector('.csc-live').cscState"
+        x, y = page.evaluate(f"{state}.at({state}.points[0])")
+        box = page.locator("canvas").bounding_box()
+        x, y = x + box["x"], y + box["y"]
+        hand = page.context.new_cdp_session(page)
+        before = page.evaluate(f"{state}.points[0]")
+        touch = lambda kind, *at: hand.send(
+            "Input.dispatchTouchEvent",
+            {"type": kind, "touchPoints": [{"x": u, "y": v} for u, v in at]},
+        )
+        touch("touchStart", (x, y))
+        for t in range(1, 6):
+            touch("touchMove", (x + 2 * t, y - 12 * t))
+        touch("touchEnd")
+        after = page.evaluate(f"{state}.points[0]")
+        assert after[1] > before[1] + 0.05 and page.evaluate("scrollY") == 0
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        chromium.close()
+
+
+@browser
+def test_reduced_motion_goes_to_the_end_at_once(page, tmp_path):
+    small("rdp").save(tmp_path / "live.html")
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"file://{tmp_path}/live.html")
+    page.wait_for_selector("canvas")
+    page.get_by_role("button", name="Play").click()
+    assert page.evaluate("document.querySelector('.csc-live').cscState.values.sweep") == 10
+
+
+@browser
+def test_drawn_points_bring_answers(page, tmp_path):
+    play.explorable("race").save(tmp_path / "live.html")
+    page.goto(f"file://{tmp_path}/live.html")
+    page.wait_for_selector("canvas")
+    page.get_by_role("button", name="Empty the picture").press("Enter")
+    assert "draw at least three" in page.locator(".csc-live-said").inner_text()
+    page.locator("canvas").focus()
+    for key in "aaaa":
+        page.keyboard.press(key)
+    state = "document.querySelector('.csc-live').cscState"
+    assert page.evaluate(f"[{state}.points.length, {state}.links.length]") == [4, 9]
+    assert "9 answers" in page.locator(".csc-live-said").inner_text()
+
+
+@browser
+def test_the_widget_tells_python_what_was_moved(page, tmp_path):
+    import nbformat
+    from conftest import serve_voila
+
+    source = """import ipywidgets as W
+from IPython.display import display
+from csc_nb.play import explorable
+live, heard = explorable("voices").widget(), W.Label("nothing yet")
+live.observe(lambda c: setattr(heard, "value", f"sliders {c.new['values']}"), "state")
+display(live, heard)"""
+    nb = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source)])
+    nb.metadata["kernelspec"] = {"name": "python3", "display_name": "python3"}
+    nbformat.write(nb, tmp_path / "live.ipynb")
+    with serve_voila(tmp_path / "live.ipynb") as url:
+        page.goto(url, timeout=120_000, wait_until="commit")
+        page.wait_for_selector("canvas", timeout=120_000)
+        page.get_by_role("slider", name="shared error", exact=True).fill("0.4")
+        page.get_by_text("'shared': 0.4").wait_for(timeout=60_000)

@@ -111,7 +111,20 @@ def main():
             if err:
                 print(str(err)[-3000:], file=sys.stderr)
                 bad += 1
+    pictures([p for p in paths if 'class=\\"csc-live\\"' in p.read_text(encoding="utf-8")])
     sys.exit(bool(bad))
+
+
+def pictures(paths):
+    "Explorables get their pictures for browsers without WebAssembly."
+    if not paths:
+        return
+    try:
+        import live
+
+        live.refresh(paths)
+    except Exception as e:
+        print(f"no pictures for {len(paths)} pages ({e}): run tools/live.py later")
 
 
 if __name__ == "__main__":

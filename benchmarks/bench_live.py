@@ -1,0 +1,122 @@
+"""How fast an explorable redraws at 500 points: `python benchmarks/bench_live.py [N]`.
+
+For every scene on points: the median of fifteen redraws in Chromium (kernels, drawing and
+sentence, each after the first slider moved), and the time of its kernel calls over that of
+the same calls to the native functions in the same run. Exact enumerations (`posterior`,
+`signed`, `answers`) and the scenes without points have problems of a fixed size.
+"""
+
+import json
+import shutil
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import sync_playwright
+
+from csc_nb import play
+from csc_nb.widgets import Live
+
+MOVE = """(times) => {
+  const root = document.querySelector(".csc-live"), s = root.cscState;
+  const input = root.querySelector("input[type=range]"), took = [], calls = [];
+  const call = s.kernels.call.bind(s.kernels);
+  let inside = 0;
+  s.kernels.call = (name, values) => {
+    const t = performance.now(), out = call(name, values);
+    inside += performance.now() - t;
+    calls.push([name, values]);
+    return out;
+  };
+  const kernel = [], step = +input.step;
+  for (let t = 0; t < times; t++) {
+    inside = 0; calls.length = 0;
+    input.value = +input.value + (t % 2 ? -step : step);
+    const start = performance.now();
+    input.dispatchEvent(new Event("input"));
+    root.querySelector("canvas").getContext("2d").getImageData(0, 0, 1, 1);
+    took.push(performance.now() - start);
+    kernel.push(inside);
+  }
+  const listed = v => v && v.length !== undefined ? Array.from(v) : v;
+  return {took, kernel, calls: calls.map(([n, values]) =>
+    [n, Object.fromEntries(Object.entries(values).map(([k, v]) => [k, listed(v)]))])};
+}"""
+
+
+def scenes(n):
+    "Every scene on points with n points."
+    big = play._groups(n, 2 * n, 0.13, 0)
+    plain = {"lam": ("λ", 0.02, 0.6, 0.01, 0.3), "xi": ("ξ", 0, 0.4, 0.01, 0.1)}
+    plain |= {"p": ("p", 0, 0.5, 0.01, 0.1), "k": ("k", 1, 8, 1, 3)}
+    sweep = {"sweep": ("sweeps", 0, 16, 1, 9)}
+    yield Live("points", "rdp", data=big, sliders=plain | sweep)
+    yield Live("points", "obey", data=big, sliders=plain)
+    yield Live("points", "chain", data=big, sliders={"p": plain["p"]})
+    cold = {"cold": ("log γ", 0, 5, 0.1, 2)} | {k: plain[k] for k in ("lam", "xi", "p")}
+    yield Live("partitions", "temperature", data=big, sliders=cold | sweep)
+    cloud = {"eps": ("ε", 0.01, 0.4, 0.01, 0.05), "tau": ("τ", 0, 5, 1, 1)}
+    asked = {**big, "links": big["links"][:4]}
+    yield Live("particles", "particles", data=asked, sliders=cloud)
+    yield play.explorable("race", data=big)
+    bits = {**big, "middles": [[0.26, 0.3], [0.5, 0.72], [0.74, 0.3]], "ask": [0, 1, 2]}
+    yield play.explorable("bits", data={k: v for k, v in bits.items() if k != "truth"})
+    who = [[*link, e % 3] for e, link in enumerate(big["links"])]
+    yield play.explorable("experts", data={**big, "links": who, "groups": 3})
+    held = [[g % 3, (g + 1) % 3] for g in range(n // 5)]
+    kinds = [held[i // 5][i % 2] for i in range(n)]
+    bags = {"bag": [i // 5 for i in range(n)], "sets": held, "groups": 3, "truth": kinds}
+    yield play.explorable("bags", data={"points": big["points"], **bags})
+    yield play.explorable("shadow", data={"points": big["points"]})
+    yield play.explorable("cobras", data={"points": big["points"], "truth": big["truth"]})
+
+
+def native(name, values):
+    "Milliseconds of one call to the exported function, its median of five."
+    spec = {n: s for es in play.ENTRIES.values() for n, _, s in es}[name]
+    took = []
+    for _ in range(6):
+        given = {}
+        for arg, kind, shape in spec:
+            dtype = np.float64 if kind == "f8" else np.int32
+            value = values[arg]
+            if shape:
+                size = [int(values[s]) for s in shape]
+                value = np.zeros(size) if value is None else np.reshape(value, size)
+                value = np.ascontiguousarray(value, dtype)
+            given[arg] = value if shape or kind == "f8" else int(value)
+            if not shape and kind == "f8":
+                given[arg] = float(value)
+        start = time.perf_counter()
+        getattr(play, name)(**given)
+        took.append(1e3 * (time.perf_counter() - start))
+    return statistics.median(took[1:])
+
+
+def main():
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+    where = shutil.which("chromium") or "/usr/bin/chromium"
+    print(f"{n} points: scene, redraw, kernels in the page, native, page / native")
+    with sync_playwright() as p:
+        browser = p.chromium.launch(executable_path=where, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1000, "height": 900})
+        for live in scenes(n):
+            path = Path("/tmp/bench_live.html")
+            live.save(path)
+            page.goto(path.as_uri())
+            page.wait_for_selector("canvas", timeout=120_000)
+            page.wait_for_timeout(3000)
+            found = page.evaluate(MOVE, 15)
+            there = statistics.median(found["kernel"])
+            here = sum(native(name, values) for name, values in found["calls"])
+            took = statistics.median(found["took"])
+            row = f"{took:6.0f} ms {there:6.1f} ms {here:6.1f} ms {there / here:5.2f}"
+            print(f"{live.draw:12} {row}", flush=True)
+            path.unlink()
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()
