@@ -8,6 +8,7 @@ __all__ = ['ASKS', 'NEEDS_K', 'HOMES', 'Evidence', 'evidence', 'method_class', '
 
 # %% ../nbs/33b_recommend.ipynb #959b7040
 import csv
+import numbers
 from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
@@ -184,7 +185,13 @@ def recommend(
     -------
     Advice
     """
-    _check_arguments(n_rows, n_answers, wrong, kind)
+    counts = (
+        ("n_rows", n_rows, 0),
+        ("n_answers", n_answers, 0),
+        ("n_clusters", n_clusters, 1),
+        ("n_annotators", n_annotators, 1),
+    )
+    _check_arguments(counts, wrong, kind)
     if kind in _OTHER_KINDS:
         method, reason = _OTHER_KINDS[kind]
         return Advice(method, HOMES[method][1], reason, [])
@@ -216,15 +223,19 @@ _WITHOUT_FEATURES = (
 )
 
 
-def _check_arguments(n_rows, n_answers, wrong, kind):
-    if kind not in ("pairs", *_OTHER_KINDS):
+def _check_arguments(counts, wrong, kind):
+    if not isinstance(kind, str) or kind not in ("pairs", *_OTHER_KINDS):
         known = ", ".join(["pairs", *_OTHER_KINDS])
         raise ValueError(f"kind={kind!r}: say one of {known}.")
-    if wrong is not None and not 0 <= wrong <= 1:
-        raise ValueError(f"wrong={wrong!r} is the share of wrong answers, between 0 and 1.")
-    for name, n in (("n_rows", n_rows), ("n_answers", n_answers)):
-        if n is not None and n < 0:
-            raise ValueError(f"{name}={n} must not be negative.")
+    number = isinstance(wrong, numbers.Real) and not isinstance(wrong, bool)
+    if wrong is not None and not (number and 0 <= wrong <= 1):
+        raise ValueError(
+            f"wrong={wrong!r:.60} is the share of wrong answers, between 0 and 1."
+        )
+    for name, n, least in counts:
+        whole = isinstance(n, numbers.Integral) and not isinstance(n, bool)
+        if n is not None and not (whole and n >= least):
+            raise ValueError(f"{name}={n!r:.60} must be a whole number from {least} on.")
 
 
 def _ranking(wrong, rows):

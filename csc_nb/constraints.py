@@ -1432,6 +1432,11 @@ def _named_labelings(labelings, ids):
     named = dict(labelings) if isinstance(labelings, dict) else dict(enumerate(labelings))
     if not named:
         raise ValueError("no labelings: give at least one.")
+    for who, labels in named.items():
+        if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+            raise ValueError(
+                f"labeling {who!r} must be a list or a dict of labels, got {labels!r:.60}."
+            )
     return named, None if ids is None else list(ids)
 
 

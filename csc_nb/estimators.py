@@ -537,6 +537,13 @@ def _checked_fit(fit):
         with without_advice():  # a method may fit others
             try:
                 fitted = fit(self, X, y, *args, **kwargs)
+            except ValueError as e:
+                if "inhomogeneous" not in str(e):
+                    raise
+                raise ValueError(
+                    f"{type(self).__name__}: the rows of X (or of another array) have "
+                    "different lengths. Give every row as many numbers as the first."
+                ) from None
             except MemoryError as e:
                 raise MemoryError(
                     f"{type(self).__name__} ran out of memory: {e} "

@@ -2108,7 +2108,13 @@ class AskTriplets(Session):
 def _rows_of(names, questions):
     "Questions by id as questions by row number."
     rows, out = {i: r for r, i in enumerate(names)}, []
+    if isinstance(questions, (str, bytes)) or not hasattr(questions, "__iter__"):
+        raise ValueError(
+            f"questions must be a list of pairs of ids, got {questions!r:.60}."
+        )
     for k, q in enumerate(questions):
+        if isinstance(q, (str, bytes)) or not hasattr(q, "__iter__"):
+            raise ValueError(f"Question {k} must be a pair (triple) of ids, got {q!r:.60}.")
         ids = [_plain(i) for i in q]
         if len(ids) not in (2, 3):
             raise ValueError(

@@ -1036,7 +1036,7 @@ def cluster_table(
     if "random_state" in inspect.signature(cls.__init__).parameters:
         params.setdefault("random_state", random_state)
     if name == "answers" and "item_params" not in params:
-        params["item_params"] = dict(lead=LEAD)
+        params["item_params"] = dict(lead=LEAD, scale=False)  # the table's own weights
     say(f"fitting {cls.__name__} …")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

@@ -496,6 +496,11 @@ class LinkedKMeans(ConstrainedClusterer):
         Z = np.ascontiguousarray(X[rows] - mean)
         problem = self._prepare(Z, answers, K, rows, **more)
         named = isinstance(self.init, str)
+        if not named and np.shape(self.init) != (K, X.shape[1]):
+            raise ValueError(
+                f"init has shape {np.shape(self.init)}, but n_clusters={K} centres of "
+                f"{X.shape[1]} features are needed."
+            )
         init = self.init if named else np.asarray(self.init, float) - mean
         n_init = self.n_init if named or self._random_order else 1
         runs = []
