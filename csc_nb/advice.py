@@ -14,6 +14,8 @@ from importlib import import_module
 from importlib.resources import files
 from typing import NamedTuple
 
+from .vocabulary import close_words
+
 # %% ../nbs/33b_recommend.ipynb #17d2f86f
 #| code-fold: true
 #| code-summary: "Evidence: read from the result file"
@@ -115,7 +117,11 @@ def method_class(
 
     known = methods()
     if name not in known:
-        raise ValueError(f"No method {name!r}. Known: {', '.join([*HOMES, *known])}.")
+        every = sorted({*HOMES, *known})
+        raise ValueError(
+            f"No method {name!r:.60}{close_words(str(name), every)}. Known: "
+            f"{', '.join(every)}."
+        )
     return known[name]
 
 # %% ../nbs/33b_recommend.ipynb #33bf86fd

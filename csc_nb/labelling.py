@@ -529,7 +529,10 @@ class Items:
         bad = [c for c in names if c not in self.columns]
         if bad:
             there = ", ".join(list(self.columns)[:12])
-            raise ValueError(f"No column {bad[0]!r} for {what}=. The table has: {there}.")
+            flag = dict(features="--columns", show="--show").get(what, f"--{what}")
+            raise ValueError(
+                f"No column {bad[0]!r} for {what}= ({flag}). The table has: {there}."
+            )
 
     def _set_kinds(self, show):
         for c, k in show.items():

@@ -577,6 +577,12 @@ def read_numbers(
     ]
     values = _times(values, forms, cells, where, alarms)
     values = [None if v is None or not math.isfinite(v) else v for v in values]
+    huge = [i for i, v in enumerate(values) if v is not None and abs(v) > 1e150]
+    if huge:
+        raise ValueError(
+            f"{str(cells[huge[0]])[:40]!r} in {where(huge[0])} is too large: numbers "
+            "beyond 1e150 cannot be squared. Divide the column, or leave it out."
+        )
     alarms += _codes_for_nothing(values, where)
     units = Counter(f[1].unit.casefold() for f in forms if f and f[1] and f[1].unit)
     values = _percent(values, forms, units, notes)
@@ -1055,6 +1061,10 @@ def table_text(
         return decoded(raw, name, "utf-16-le"), "UTF-16 without its mark"
     if b"\0" in raw:
         return decoded(raw, name), None  # raises, and names the line
+    odd_bytes = re.search(rb"[\x01-\x08\x0e-\x19\x1c-\x1f]", raw)
+    if raw[:2] == b"\x1f\x8b" or odd_bytes:
+        what = "compressed (gzip)" if raw[:2] == b"\x1f\x8b" else "not text"
+        raise ValueError(f"{name} is {what}: unpack it, or save the table as CSV.")
     try:
         return raw.decode("utf-8"), None
     except UnicodeDecodeError:
@@ -1151,11 +1161,13 @@ def find_separator(
         ",", ";", tab, "|" or " "
     """
     head = "\n".join(text.splitlines()[:200])
-    best, best_score = ",", (0.0, 0, 0)
+    best, best_score = ",", (0.0, False, 0, 0)
     for rank, sep in enumerate((",", "|", ";", "\t")):
-        sizes = Counter(len(r) for _, r in _lines_by(head, sep))
+        split = _lines_by(head, sep)
+        sizes = Counter(len(r) for _, r in split)
         size, hits = max(sizes.items(), key=lambda s: (s[1] * (s[0] > 1), s[0]))
-        score = (round(hits / sum(sizes.values()), 1) if size > 1 else 0, rank, size)
+        share = round(hits / sum(sizes.values()), 1) if size > 1 else 0
+        score = (share, len(split[0][1]) == size, rank, size)
         if size > 1 and score > best_score:
             best, best_score = sep, score
     if best_score[0] < 0.5 or (best == "," and _commas_are_decimal(head)):
@@ -1313,8 +1325,9 @@ def cut_table(
     ragged = [(k, r) for k, r in body if len(r) != size]
     if ragged:
         k, r = ragged[0]
+        verb = "does" if len(ragged) == 1 else "do"
         raise ValueError(
-            f"{counted(len(ragged), 'row')} of {name} do not have {size} fields: first "
+            f"{counted(len(ragged), 'row')} of {name} {verb} not have {size} fields: first "
             "is line "
             f"{k} with {len(r)}. Put cells that contain the separator into quotes, or "
             "add what "
@@ -1493,6 +1506,7 @@ def read_cells(
         return _cells_of_object(source)
     path = Path(source)
     ending = path.suffix.lower()
+    _refuse_unused(path.name, ending, sep=sep, encoding=encoding, sheet=sheet)
     if ending in (".xlsx", ".xlsm"):
         return _cells_of_excel(path, header, sheet)
     if ending == ".parquet":
@@ -1554,6 +1568,18 @@ def file_decimal(
     if signs["."] == signs[","]:
         return cells.decimal
     return max(".,", key=lambda s: signs[s])
+
+
+def _refuse_unused(name, ending, **said):
+    "What was said and would be ignored, since the file is of another kind."
+    kind = {".xlsx": "Excel", ".xlsm": "Excel", ".parquet": "Parquet"}.get(ending, "text")
+    means = dict(Excel=("sheet",), text=("sep", "encoding"), Parquet=())[kind]
+    for option, value in said.items():
+        if value is not None and option not in means:
+            raise ValueError(
+                f"{option}={value!r} (--{option}) says nothing about {name}, which is a "
+                f"{kind} file: leave it out."
+            )
 
 
 def _cells_of_object(data):
@@ -2213,7 +2239,8 @@ def read_table(
     if columns is not None:
         made = [c if c.name in columns or not c.used else _left_out(c) for c in made]
     if need_features and not any(c.used for c in made):
-        raise ValueError(_nothing_used(cells.name, made))
+        chosen = [c for c in made if columns is None or c.name in columns]
+        raise ValueError(_nothing_used(cells.name, chosen))
     recipe = fit_recipe(made, id_name if ids else None, scale)
     return Table(
         cells.name, made, ids, id_name if ids else None, cells.lines, cells.notes, recipe

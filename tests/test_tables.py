@@ -181,7 +181,7 @@ def test_ids_keep_their_zeros_and_are_never_numbers(tmp_path):
 def test_one_field_too_many_names_the_line(tmp_path):
     p = tmp_path / "t.csv"
     p.write_text("id,x,y\na,1,2\nb,3,4,5\n")
-    with pytest.raises(ValueError, match="do not have 3 fields: first is line 3 with 4"):
+    with pytest.raises(ValueError, match="does not have 3 fields: first is line 3 with 4"):
         read_table(p)
     p.write_text("id,x,y\na,1,2,,\nb,3,4,,\n")
     assert read_table(p).n == 2

@@ -2716,10 +2716,12 @@ def em_run(X, P: EMPieces, C, rho, kind, max_iter, tol) -> KMeansRun:
     KMeansRun
     """
     s, history = em_init(P, C), []
+    unit = X.size / 2 * np.log(mean_var(X))  # what the unit of X adds to every cost
     for _ in range(max_iter):
         s = em_step(s, X, P, rho, kind)
         history.append(s.cost)
-        if len(history) > 1 and history[-2] - history[-1] <= tol * abs(history[-1]):
+        least = tol * abs(s.cost - unit)
+        if len(history) > 1 and history[-2] - history[-1] <= least:
             break
     more = {"weights_": s.alpha, "covariances_": s.cov}
     return KMeansRun(s.q.argmax(1)[P.bl.block], s.mu, history, more)
