@@ -1464,7 +1464,13 @@ def labelled_rows(labels, n, who):
                 )
             full[r] = v
         labels = full
-    v = np.asarray(labels)
+    try:
+        v = np.asarray(labels)
+    except ValueError:
+        raise ValueError(
+            f"labeling {who!r} holds lists of different lengths; one label for each row "
+            "is needed."
+        ) from None
     if v.ndim != 1 or n is not None and len(v) != n:
         raise ValueError(
             f"labeling {who!r} has shape {v.shape}; it needs one entry for each of the "

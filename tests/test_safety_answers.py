@@ -28,7 +28,7 @@ from hypothesis.stateful import (
 
 import csc_nb
 from csc_nb.answers import realistic_answers
-from csc_nb.baselines.kmeans import PCKMeans
+from csc_nb.baselines.kmeans import LCVQE, PCKMeans
 from csc_nb.constraints import Bags, Constraints, Triplets, as_constraints
 from csc_nb.oracles import (
     ExpertPanel,
@@ -38,6 +38,7 @@ from csc_nb.oracles import (
     RandomPairLearner,
     ReplayOracle,
 )
+from csc_nb.metrics import t_interval
 from csc_nb.plotting import ExpertWeightsDisplay, PairEntropyDisplay, QueryCurveDisplay
 from csc_nb.rdpmeans import RDPMeans
 
@@ -214,17 +215,17 @@ def test_values_of_the_wrong_kind_are_named_in_a_sentence(wrong):
         lambda: RandomPairLearner(2).fit(X, oracle=NoisyOracle(y), budget=wrong),
         lambda: RandomPairLearner(2).fit(X, oracle=wrong, budget=2),
         lambda: Constraints.from_expert_labels([wrong, wrong]),
-        lambda: csc_nb.t_interval([wrong], level=wrong),
+        lambda: t_interval([wrong], level=wrong),
         lambda: csc_nb.recommend(n_rows=wrong, kind=wrong),
         lambda: csc_nb.recommend(wrong=wrong, n_clusters=wrong),
         lambda: csc_nb.load([wrong]),
-        lambda: csc_nb.AskPairs(X, questions=wrong),
-        lambda: csc_nb.AskPairs(X, questions=[wrong]),
+        lambda: csc_nb.AskPairs(X, shared=wrong),
+        lambda: csc_nb.AskPairs(X, shared=[wrong]),
         lambda: PairEntropyDisplay(wrong),
         lambda: QueryCurveDisplay(wrong, wrong),
         lambda: ExpertWeightsDisplay(wrong, wrong, names=wrong),
         lambda: realistic_answers(8, truth=wrong),
-        lambda: csc_nb.LCVQE(2, init=wrong).fit(X),
+        lambda: LCVQE(2, init=wrong).fit(X),
     ]
     fine = 0
     for call in calls:
