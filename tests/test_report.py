@@ -306,7 +306,7 @@ def said_of(y, rng, m, wrong):
 
 
 def test_a_category_of_many_words_does_not_drown_the_numbers():
-    "Four words are four columns; each at unit variance they outvoted two numbers (ARI .24)."
+    "Four words are four columns: at unit variance they outvoted two numbers."
     rng = np.random.default_rng(3)
     y = np.arange(48) % 3
     table = dict(
