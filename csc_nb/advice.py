@@ -8,10 +8,13 @@ __all__ = ['ASKS', 'NEEDS_K', 'HOMES', 'Evidence', 'evidence', 'method_class', '
 
 # %% ../nbs/33b_recommend.ipynb #959b7040
 import csv
+import numbers
 from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
 from typing import NamedTuple
+
+from .vocabulary import close_words
 
 # %% ../nbs/33b_recommend.ipynb #17d2f86f
 #| code-fold: true
@@ -114,7 +117,11 @@ def method_class(
 
     known = methods()
     if name not in known:
-        raise ValueError(f"No method {name!r}. Known: {', '.join([*HOMES, *known])}.")
+        every = sorted({*HOMES, *known})
+        raise ValueError(
+            f"No method {name!r:.60}{close_words(str(name), every)}. Known: "
+            f"{', '.join(every)}."
+        )
     return known[name]
 
 # %% ../nbs/33b_recommend.ipynb #33bf86fd
@@ -184,7 +191,13 @@ def recommend(
     -------
     Advice
     """
-    _check_arguments(n_rows, n_answers, wrong, kind)
+    counts = (
+        ("n_rows", n_rows, 0),
+        ("n_answers", n_answers, 0),
+        ("n_clusters", n_clusters, 1),
+        ("n_annotators", n_annotators, 1),
+    )
+    _check_arguments(counts, wrong, kind)
     if kind in _OTHER_KINDS:
         method, reason = _OTHER_KINDS[kind]
         return Advice(method, HOMES[method][1], reason, [])
@@ -216,15 +229,19 @@ _WITHOUT_FEATURES = (
 )
 
 
-def _check_arguments(n_rows, n_answers, wrong, kind):
-    if kind not in ("pairs", *_OTHER_KINDS):
+def _check_arguments(counts, wrong, kind):
+    if not isinstance(kind, str) or kind not in ("pairs", *_OTHER_KINDS):
         known = ", ".join(["pairs", *_OTHER_KINDS])
         raise ValueError(f"kind={kind!r}: say one of {known}.")
-    if wrong is not None and not 0 <= wrong <= 1:
-        raise ValueError(f"wrong={wrong!r} is the share of wrong answers, between 0 and 1.")
-    for name, n in (("n_rows", n_rows), ("n_answers", n_answers)):
-        if n is not None and n < 0:
-            raise ValueError(f"{name}={n} must not be negative.")
+    number = isinstance(wrong, numbers.Real) and not isinstance(wrong, bool)
+    if wrong is not None and not (number and 0 <= wrong <= 1):
+        raise ValueError(
+            f"wrong={wrong!r:.60} is the share of wrong answers, between 0 and 1."
+        )
+    for name, n, least in counts:
+        whole = isinstance(n, numbers.Integral) and not isinstance(n, bool)
+        if n is not None and not (whole and n >= least):
+            raise ValueError(f"{name}={n!r:.60} must be a whole number from {least} on.")
 
 
 def _ranking(wrong, rows):

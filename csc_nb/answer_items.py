@@ -812,6 +812,7 @@ def truth_posterior(
 def standard_columns(
     X,  # `(n, d)` features, dense or sparse
     most: int = 100,  # wider data are replaced by that many principal axes
+    scale: bool = True,  # to unit variance? False: the columns' own sizes are weights
 ) -> np.ndarray:
     """Centred columns of unit variance; constant columns are left out.
 
@@ -821,6 +822,8 @@ def standard_columns(
         `(n, d)` features, dense or sparse
     most : int, default=100
         wider data are replaced by that many principal axes
+    scale : bool, default=True
+        to unit variance? False: the columns' own sizes are weights
 
     Returns
     -------
@@ -834,11 +837,11 @@ def standard_columns(
         raise ValueError(
             f"{len(bad)} rows of X are not finite: first is row {bad[0]}. Fill the gaps."
         )
-    scale = X.std(0)
-    keep = scale > 1e-10 * np.maximum(np.abs(X).max(0, initial=0), 1e-300)
+    size = X.std(0)
+    keep = size > 1e-10 * np.maximum(np.abs(X).max(0, initial=0), 1e-300)
     if not keep.any():
         return np.zeros((len(X), 1))
-    X = (X[:, keep] - X[:, keep].mean(0)) / scale[keep]
+    X = (X[:, keep] - X[:, keep].mean(0)) / (size[keep] if scale else 1.0)
     if X.shape[1] > most:
         U, s, _ = randomized_svd(X, min(most, len(X)), random_state=0)
         X = U * s
@@ -2162,6 +2165,7 @@ def fit_items(
     n_folds: int = 5,
     max_questions: int = 4000,  # more are fitted with what a sample of them chose
     lead: float | None = None,  # standard errors by which drawn partitions must lead
+    scale: bool = True,  # columns of X to unit variance? False: their sizes are weights
     random_state=None,
     n_jobs: int | None = None,  # threads; the result does not depend on it
 ) -> ItemsFit:
@@ -2192,6 +2196,8 @@ def fit_items(
         more are fitted with what a sample of them chose
     lead : float | None, default=None
         standard errors by which drawn partitions must lead
+    scale : bool, default=True
+        columns of X to unit variance? False: their sizes are weights
     random_state : default=None
     n_jobs : int | None, default=None
         threads; the result does not depend on it
@@ -2200,7 +2206,7 @@ def fit_items(
     -------
     ItemsFit
     """
-    X = standard_columns(X)
+    X = standard_columns(X, scale=scale)
     n = len(X)
     if n_clusters is not None and not 1 <= n_clusters <= n:
         raise ValueError(f"n_samples={n} should be >= n_clusters={n_clusters} >= 1.")

@@ -626,7 +626,13 @@ def realistic_answers(
 
     rng = np.random.default_rng(random_state)
     if truth is not None:
-        truth = np.asarray(truth).astype(int)
+        try:
+            truth = np.asarray(truth, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(f"truth must be 0 and 1, got {truth!r:.60}.") from None
+        if truth.ndim != 1 or not len(truth) or not set(truth.tolist()) <= {0.0, 1.0}:
+            raise ValueError(f"truth must be a list of 0 and 1, got {truth!r:.60}.")
+        truth = truth.astype(int)
         n_questions, base_rate = len(truth), float(np.clip(truth.mean(), 0.001, 0.999))
     else:
         truth = (rng.random(n_questions) < base_rate).astype(int)

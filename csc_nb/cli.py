@@ -436,7 +436,7 @@ def _ask_arguments(c):
         default="ncobras",
         help="who chooses the questions (see csc-nb methods)",
     )
-    c.add_argument("--n-clusters", type=int)
+    c.add_argument("--n-clusters", type=_positive)
     c.add_argument(
         "--questions", help="CSV file with a fixed list of pairs (triples) of ids"
     )
@@ -446,7 +446,7 @@ def _ask_arguments(c):
         "--log",
         help="where answers are saved; default TABLE.jsonl or TABLE.ANNOTATOR.jsonl",
     )
-    c.add_argument("--goal", type=int, help="number of answers planned")
+    c.add_argument("--goal", type=_positive, help="number of answers planned")
     c.add_argument("--out", help="clusters as CSV; default TABLE.clusters.csv")
     c.add_argument(
         "--people", help="names, with commas: one link each, and one for the organiser"
@@ -455,11 +455,13 @@ def _ask_arguments(c):
         "--shared", type=int, default=20, help="questions that all people get first"
     )
     c.add_argument("--question", help="the question in your words, as “Same patient?”")
-    c.add_argument("--language", default="en", help="en, de, fr, es, no or ar")
+    c.add_argument(
+        "--language", default="en", type=_language, help="en, de, fr, es, no or ar"
+    )
     c.add_argument(
         "--no-first-screen", action="store_true", help="begin with the first question"
     )
-    c.add_argument("--port", type=int)
+    c.add_argument("--port", type=_port)
     c.add_argument("--no-browser", action="store_true")
     c.add_argument("--seed", type=int, default=0)
     add_ask_arguments(c)
@@ -474,6 +476,12 @@ def ask_settings(args):
     args
     """
     stem = Path(args.table).stem + (f".{args.annotator}" if args.annotator else "")
+    for option, path in (("out", args.out), ("log", args.log)):
+        for source in (args.table, args.questions):
+            if path and source and Path(path).resolve() == Path(source).resolve():
+                raise ValueError(
+                    f"--{option} {path} is a file that is read: choose another name."
+                )
     if any(ch in args.annotator for ch in "/\\\0"):
         raise ValueError(f"--annotator {args.annotator}: a name without slashes, please.")
     full = lambda p: str(Path(p).absolute())
@@ -508,6 +516,10 @@ def ask(args):
     args
     """
     people = [p.strip() for p in (args.people or "").split(",") if p.strip()]
+    twice = [p for k, p in enumerate(people) if p in people[:k]]
+    if args.people is not None and (not people or twice):
+        what = f"{twice[0]!r} stands twice" if twice else "nobody is named"
+        raise ValueError(f"--people {args.people}: {what}. Write e.g. --people Ann,Ben.")
     if args.model_url and not people:
         from csc_nb.ask_well import run_ask
 
@@ -537,6 +549,24 @@ def _positive(text):
     if n < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
     return n
+
+
+def _port(text):
+    n = int(text) if text.isdecimal() and len(text) < 6 else 0
+    if not 1 <= n <= 65535:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no port: 1 to 65535, best above 1023"
+        )
+    return n
+
+
+def _language(text):
+    from csc_nb.labelling_view import read_words
+
+    known = sorted(read_words())
+    if text not in known:
+        raise argparse.ArgumentTypeError(f"{text!r} is none of {', '.join(known)}")
+    return text
 
 
 def _reading_arguments(c):

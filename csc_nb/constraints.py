@@ -1432,6 +1432,11 @@ def _named_labelings(labelings, ids):
     named = dict(labelings) if isinstance(labelings, dict) else dict(enumerate(labelings))
     if not named:
         raise ValueError("no labelings: give at least one.")
+    for who, labels in named.items():
+        if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+            raise ValueError(
+                f"labeling {who!r} must be a list or a dict of labels, got {labels!r:.60}."
+            )
     return named, None if ids is None else list(ids)
 
 
@@ -1459,7 +1464,13 @@ def labelled_rows(labels, n, who):
                 )
             full[r] = v
         labels = full
-    v = np.asarray(labels)
+    try:
+        v = np.asarray(labels)
+    except ValueError:
+        raise ValueError(
+            f"labeling {who!r} holds lists of different lengths; one label for each row "
+            "is needed."
+        ) from None
     if v.ndim != 1 or n is not None and len(v) != n:
         raise ValueError(
             f"labeling {who!r} has shape {v.shape}; it needs one entry for each of the "

@@ -418,6 +418,8 @@ def load(
     """
     if origin not in ("auto", "shipped", "folder", "openml"):
         raise ValueError(f"origin={origin!r}: use 'auto', 'shipped', 'folder' or 'openml'.")
+    if not isinstance(name, str):
+        raise ValueError(f"name must be text, such as 'iris', got {name!r:.60}.")
     idx = dataset_index()
     r = idx.get(name)
     path, where = _find(name, origin)

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
+from numbers import Integral, Real
 
 import numpy as np
 from numba.core import event
@@ -30,6 +31,7 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from .constraints import as_constraints, side_information_keyword
@@ -585,6 +587,13 @@ def _checked_fit(fit):
         with without_advice():  # a method may fit others
             try:
                 fitted = fit(self, X, y, *args, **kwargs)
+            except ValueError as e:
+                if "inhomogeneous" not in str(e):
+                    raise
+                raise ValueError(
+                    f"{type(self).__name__}: the rows of X (or of another array) have "
+                    "different lengths. Give every row as many numbers as the first."
+                ) from None
             except MemoryError as e:
                 raise MemoryError(
                     f"{type(self).__name__} ran out of memory: {e} "
@@ -681,6 +690,21 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             self._validate_params()
         except ValueError as e:
             raise ValueError(parameter_sentence(str(e), type(self))) from None
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, bool) and self._wants_number(name):
+                raise ValueError(
+                    f"The {name!r} parameter of {type(self).__name__} must be a number. "
+                    f"Got {value!r} instead."
+                )
+
+    def _wants_number(self, name):
+        "Is a parameter described by ranges of numbers only (a truth value is no number)?"
+        allowed = self._parameter_constraints.get(name, ())
+        if not isinstance(allowed, list):
+            return False
+        ranges = [a for a in allowed if isinstance(a, Interval)]
+        plain = (None, Integral, Real, "array-like", "random_state")
+        return bool(ranges) and all(a in ranges or a in plain for a in allowed)
 
     def _validate_X(self, X, **kwargs) -> np.ndarray:
         "`X` as floats with contiguous rows, whatever its layout; bad columns are named."
@@ -696,6 +720,8 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             more = self._why_bad(X)
             if more:
                 raise ValueError(f"{e}{more}") from None
+            if "convert" in str(e):
+                raise ValueError(f"X is no table of numbers: {e}") from None
             raise
         if isinstance(A, np.ndarray) and A.ndim == 2:
             check_scale(A)

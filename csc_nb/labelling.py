@@ -529,7 +529,10 @@ class Items:
         bad = [c for c in names if c not in self.columns]
         if bad:
             there = ", ".join(list(self.columns)[:12])
-            raise ValueError(f"No column {bad[0]!r} for {what}=. The table has: {there}.")
+            flag = dict(features="--columns", show="--show").get(what, f"--{what}")
+            raise ValueError(
+                f"No column {bad[0]!r} for {what}= ({flag}). The table has: {there}."
+            )
 
     def _set_kinds(self, show):
         for c, k in show.items():
@@ -2155,7 +2158,13 @@ class AskTriplets(Session):
 def _rows_of(names, questions):
     "Questions by id as questions by row number."
     rows, out = {i: r for r, i in enumerate(names)}, []
+    if isinstance(questions, (str, bytes)) or not hasattr(questions, "__iter__"):
+        raise ValueError(
+            f"questions must be a list of pairs of ids, got {questions!r:.60}."
+        )
     for k, q in enumerate(questions):
+        if isinstance(q, (str, bytes)) or not hasattr(q, "__iter__"):
+            raise ValueError(f"Question {k} must be a pair (triple) of ids, got {q!r:.60}.")
         ids = [_plain(i) for i in q]
         if len(ids) not in (2, 3):
             raise ValueError(

@@ -826,10 +826,13 @@ def t_interval(
     Interval
         mean, half-width, number of repeats
     """
-    x = np.asarray(x, dtype=float).ravel()
-    if not 0 < level < 1:
+    try:
+        x = np.asarray(x, dtype=float).ravel()
+    except (TypeError, ValueError):
+        raise ValueError(f"x must be numbers, got {x!r:.60}.") from None
+    if not isinstance(level, (int, float, np.number)) or not 0 < level < 1:
         raise ValueError(
-            f"level is a probability between 0 and 1, such as .95; got {level}."
+            f"level is a probability between 0 and 1, such as .95; got {level!r:.60}."
         )
     if len(x) == 0:
         raise ValueError("No measurements to average.")

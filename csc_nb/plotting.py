@@ -207,6 +207,17 @@ def _axes(ax):
     return plt.subplots()[1] if ax is None else ax
 
 
+def _as_numbers(values, name, ndim=None):
+    "An array of numbers, or an error that names the argument."
+    try:
+        out = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers, got {values!r:.60}.") from None
+    if ndim is not None and out.ndim != ndim:
+        raise ValueError(f"{name} must have {ndim} dimension, got shape {out.shape}.")
+    return out
+
+
 def _numbers(labels):
     "Labels as integers: integers stay as they are, anything else is ranked."
     labels = np.asarray(labels)
@@ -749,11 +760,13 @@ class ExpertWeightsDisplay(_Display):
         true_specificity=None,  # the truth, where it is known
         names=None,  # names of the experts
     ):
-        self.sensitivity, self.specificity, self.weights = (
-            np.asarray(sensitivity),
-            np.asarray(specificity),
-            weights,
-        )
+        self.weights = weights
+        self.sensitivity = _as_numbers(sensitivity, "sensitivity", 1)
+        self.specificity = _as_numbers(specificity, "specificity", 1)
+        if names is not None and (isinstance(names, str) or not hasattr(names, "__iter__")):
+            raise ValueError(
+                f"names must be a list, one for each expert, got {names!r:.60}."
+            )
         self.true_sensitivity, self.true_specificity = true_sensitivity, true_specificity
         self.names = (
             [f"expert {e}" for e in range(len(self.sensitivity))]
@@ -896,8 +909,13 @@ class QueryCurveDisplay(_Display):
         *,
         score_name="ARI",  # what is drawn
     ):
-        self.n_queries, self.score_name = np.asarray(n_queries), score_name
-        self.curves = {k: np.atleast_2d(np.asarray(v, float)) for k, v in curves.items()}
+        self.n_queries = _as_numbers(n_queries, "n_queries", 1)
+        self.score_name = score_name
+        if not isinstance(curves, dict):
+            raise ValueError(f"curves must be a dict, name → scores, got {curves!r:.60}.")
+        self.curves = {
+            k: np.atleast_2d(_as_numbers(v, f"curve {k!r}")) for k, v in curves.items()
+        }
         for k, v in self.curves.items():
             if v.shape[1] != len(self.n_queries):
                 raise ValueError(
@@ -1218,7 +1236,7 @@ class PairEntropyDisplay(_Display):
         order=None,  # order of the rows in the picture
         chosen=None,  # the pair that is asked next, starred
     ):
-        self.entropy, self.chosen = np.asarray(entropy), chosen
+        self.entropy, self.chosen = _as_numbers(entropy, "entropy"), chosen
         if self.entropy.ndim != 2 or len(set(self.entropy.shape)) > 1:
             raise ValueError(f"entropy must be a square matrix, got {entropy!r:.60}.")
         self.order = np.arange(len(self.entropy)) if order is None else np.asarray(order)

@@ -174,6 +174,10 @@ def read_answers(
     Said
     """
     paths = [paths] if isinstance(paths, (str, Path)) else list(paths or [])
+    whole = [Path(p).resolve() for p in paths]
+    twice = [p for k, p in enumerate(paths) if whole[k] in whole[:k]]
+    if twice:
+        raise ValueError(f"{twice[0]} is given twice: every answer would count double.")
     place = {v: i for i, v in enumerate(table.row_names)}
     rows, words, people, sources = [], [], [], []
     for path in paths:
@@ -838,6 +842,22 @@ def _fit(cls, params, X, said, scores, bags, n):
     return est.fit(X, **given)
 
 
+def _rival(est, cls, params, table, said, say):
+    "The fit with as many clusters as the silhouette says, if it foretells more answers."
+    from csc_nb.answer_items import silhouette_k, standard_columns
+
+    gain = est.chosen_.get("gain") if isinstance(est.chosen_, dict) else None
+    seed = params.get("random_state")
+    if gain is None or not isinstance(seed, int):
+        return est  # too few answers to judge by, or groups drawn from them
+    K = silhouette_k(standard_columns(table.X, scale=False), seed)
+    if K == est.n_clusters_:
+        return est
+    say(f"trying {K} clusters, too …")
+    other = _fit(cls, {**params, "n_clusters": K}, table.X, said, None, None, table.n)
+    return other if other.chosen_.get("gain", -math.inf) > gain else est
+
+
 def _chances(est, X, labels):
     "Chance of each cluster, or None."
     if hasattr(est, "items_"):
@@ -1036,13 +1056,21 @@ def cluster_table(
     if "random_state" in inspect.signature(cls.__init__).parameters:
         params.setdefault("random_state", random_state)
     if name == "answers" and "item_params" not in params:
-        params["item_params"] = dict(lead=LEAD)
+        params["item_params"] = dict(lead=LEAD, scale=False)  # the table's own weights
     say(f"fitting {cls.__name__} …")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         est = _fit(cls, params, table.X, said, scores, bags, table.n)
+        found = est
+        if name == "answers" and params.get("n_clusters") is None:
+            est = _rival(est, cls, params, table, said, say)
     if params.get("n_clusters") is None:
-        how_k = _how_found(est) or how_k
+        how_k = _how_found(found) or how_k
+    if est is not found:
+        how_k = (
+            f"{est.n_clusters} by the silhouette of k-means: with it hidden answers are "
+            f"foretold better than with {found.n_clusters_}, the least that might do"
+        )
     heard = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
     found, labels = np.unique(est.labels_, return_inverse=True)
     proba = (
@@ -1259,6 +1287,7 @@ gap:.9rem}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.92rem}
 th,td{text-align:left;vertical-align:top;padding:.3rem .6rem;
 border-bottom:1px solid var(--line);overflow-wrap:normal}
+.card td,.card th{overflow-wrap:anywhere;padding-inline:.35rem}
 td:last-child:nth-child(n+5){min-width:11rem}mark{background:var(--mark);color:inherit;
 padding:0 .15em}
 .alarm{color:var(--bad)}svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);

@@ -42,11 +42,18 @@ _NUMBER = re.compile(
     r"(?P<open>\()?\s*(?P<sign>[-+−–])?\s*"
     r"(?P<money>[$€£¥₹]|CHF|EUR|USD|GBP|kr\.?)?\s*(?P<later>[-−–])?\s*"
     r"(?P<body>\d[\d.,'’ ]*|[.,]\d+)(?P<part>[½¼¾⅓⅔⅛])?(?P<power>[eE][-+−]?\d+)?"
+    r"\s*(?P<error>(?:±|\+/-)\s*\d[\d.,]*)?"
     r"\s*(?P<minus>-)?(?P<close>\))?"
     r"\s*(?P<unit>%|‰|°[CF]?|[$€£¥₹]|[^\W\d_][^\s\d*†‡§]{0,11})?\s*(?P<mark>[*†‡§]{1,3})?",
     re.IGNORECASE,
 )
 _PARTS = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": ".3333", "⅔": ".6667", "⅛": ".125"}
+_KEPT_TEXT = re.compile(r'="([^"]*)"')
+_TIMES_OF = {
+    **dict.fromkeys(("k", "K", "Tsd", "Tsd.", "tsd"), 1e3),
+    **dict.fromkeys(("M", "mn", "Mn", "Mio", "Mio.", "mio", "million"), 1e6),
+    **dict.fromkeys(("B", "bn", "Bn", "Mrd", "Mrd.", "mrd", "billion"), 1e9),
+}
 _GROUPS = re.compile(r"\d{1,3}([.,'’ ])\d{3}(\1\d{3})*|\d{1,2}(,\d{2})+,\d{3}|\d+")
 
 
@@ -58,7 +65,9 @@ def clean(cell):
     cell
     """
     if isinstance(cell, str):
-        return cell.translate(_INVISIBLE).translate(_BLANKS).strip()
+        cell = cell.translate(_INVISIBLE).translate(_BLANKS).strip()
+        kept = _KEPT_TEXT.fullmatch(cell)  # ="0012" keeps its zeros in Excel
+        return kept[1] if kept else cell
     return cell
 
 
@@ -189,7 +198,7 @@ def number_cell(
     ]
     sign = -1.0 if sum(minus) % 2 else 1.0
     unit = m["unit"] or m["money"] or ""
-    about = m["about"] or m["mark"] or ""
+    about = m["about"] or m["mark"] or m["error"] or ""
     made = NumberCell(body, sign, m["power"] or "", unit, about)
     fits = any(to_float(body, d) is not None for d in ".,")
     return made if fits else None
@@ -566,7 +575,15 @@ def read_numbers(
     values = [
         None if f is None else f[0] if f[1] is None else f[1].value(decimal) for f in forms
     ]
+    values = _times(values, forms, cells, where, alarms)
     values = [None if v is None or not math.isfinite(v) else v for v in values]
+    huge = [i for i, v in enumerate(values) if v is not None and abs(v) > 1e150]
+    if huge:
+        raise ValueError(
+            f"{str(cells[huge[0]])[:40]!r} in {where(huge[0])} is too large: numbers "
+            "beyond 1e150 cannot be squared. Divide the column, or leave it out."
+        )
+    alarms += _codes_for_nothing(values, where)
     units = Counter(f[1].unit.casefold() for f in forms if f and f[1] and f[1].unit)
     values = _percent(values, forms, units, notes)
     if len(units) == 1 and "%" not in units:
@@ -578,6 +595,49 @@ def read_numbers(
         cell = cells[about[0]]
         notes.append(f"{counted(len(about), 'cell')} such as {cell!r} taken as the number")
     return values, notes, dict(decimal=decimal, units=sorted(units)), alarms
+
+
+def _times(values, forms, cells, where, alarms):
+    "1.2K beside 900 and 3M: each as the number that it stands for."
+    there = [i for i, f in enumerate(forms) if f]
+    unit = {i: forms[i][1].unit if forms[i][1] else "" for i in there}
+    said = set(unit.values())
+    if len(said) < 2 or not said <= {"", *_TIMES_OF}:
+        return values
+    out = list(values)
+    for i in there:
+        if values[i] is not None and unit[i]:
+            out[i] = values[i] * _TIMES_OF[unit[i]]
+            forms[i] = (None, forms[i][1]._replace(unit=""))
+    k = next(i for i in there if unit[i])
+    alarms.append(f"{cells[k]!r} ({where(k)}) beside other units was read as {out[k]:g}")
+    return out
+
+
+_CODES = (-9.0, -99.0, -999.0, -9999.0, -99999.0, 999.0, 9999.0, 99999.0, 999999.0)
+
+
+def _codes_for_nothing(values, where):
+    "-999 again and again, far outside of all other numbers: a code for a gap?"
+    out = []
+    for code in _CODES:
+        hits = [i for i, v in enumerate(values) if v == code]
+        rest = [v for v in values if v is not None and v not in _CODES]
+        if (
+            len(hits) < 2
+            or len(rest) < 3
+            or all(min(rest) <= c <= max(rest) for c in [code])
+        ):
+            continue
+        width = max(max(rest) - min(rest), 1e-9)
+        gap = min(rest) - code if code < min(rest) else code - max(rest)
+        if gap > (width if abs(code) > 9 else 2 * width):
+            out.append(
+                f"{code:g} stands in {counted(len(hits), 'cell')}, first in "
+                f"{where(hits[0])}, far from all others: a code for a gap? Then empty "
+                "these cells; now it counts as a number"
+            )
+    return out
 
 
 def _percent(values, forms, units, notes):
@@ -831,7 +891,7 @@ def read_column(
             words, joined = _words(raw), []
         notes = [_why_name(name, words)] if kind == "name" else joined
         alarms = _two_numbers(there) + _some_numbers(there, raw, where)
-        alarms += _merged_cells(words)
+        alarms += _merged_cells(words) + _numbers_and_more(kind, there)
         return _unless_constant(made(kind, words, notes, None, alarms))
     except ValueError as e:
         raise ValueError(f"column {name!r}: {e}") from None
@@ -890,6 +950,15 @@ def _two_numbers(there):
     return [
         f"two numbers in a cell, such as {hits[0]!r}: not used. Split the column in two"
     ]
+
+
+def _numbers_and_more(kind, there):
+    "Numbers with something behind them that is no unit."
+    start = re.compile(r"[-+−<>~]?\s*\d+[.,]\d+(?![\d.,])\s*[^\s\d.,/:-]")
+    hits = [c for c in there if isinstance(c, str) and start.match(c)]
+    if kind not in ("name", "category") or len(hits) < 0.8 * len(there):
+        return []
+    return [f"begin with a number, such as {hits[0][:30]!r}: not read as one. Cut the rest"]
 
 
 def _some_numbers(there, raw, where):
@@ -992,6 +1061,10 @@ def table_text(
         return decoded(raw, name, "utf-16-le"), "UTF-16 without its mark"
     if b"\0" in raw:
         return decoded(raw, name), None  # raises, and names the line
+    odd_bytes = re.search(rb"[\x01-\x08\x0e-\x19\x1c-\x1f]", raw)
+    if raw[:2] == b"\x1f\x8b" or odd_bytes:
+        what = "compressed (gzip)" if raw[:2] == b"\x1f\x8b" else "not text"
+        raise ValueError(f"{name} is {what}: unpack it, or save the table as CSV.")
     try:
         return raw.decode("utf-8"), None
     except UnicodeDecodeError:
@@ -1064,6 +1137,14 @@ def _lines_by(text, sep):
     return out
 
 
+def _commas_are_decimal(head):
+    "Does every comma stand between two digits, in lines of cells between blanks?"
+    lines = [l for l in head.splitlines() if l.strip()]
+    if len(lines) < 2 or '"' in head or "," in lines[0]:
+        return False
+    return all(re.fullmatch(r"([^,]|(?<=\d),(?=\d))*", l) for l in lines)
+
+
 def find_separator(
     text: str,  # the beginning of a file
 ) -> str:  # ",", ";", tab, "|" or " "
@@ -1080,14 +1161,16 @@ def find_separator(
         ",", ";", tab, "|" or " "
     """
     head = "\n".join(text.splitlines()[:200])
-    best, best_score = ",", (0.0, 0, 0)
+    best, best_score = ",", (0.0, False, 0, 0)
     for rank, sep in enumerate((",", "|", ";", "\t")):
-        sizes = Counter(len(r) for _, r in _lines_by(head, sep))
+        split = _lines_by(head, sep)
+        sizes = Counter(len(r) for _, r in split)
         size, hits = max(sizes.items(), key=lambda s: (s[1] * (s[0] > 1), s[0]))
-        score = (round(hits / sum(sizes.values()), 1) if size > 1 else 0, rank, size)
+        share = round(hits / sum(sizes.values()), 1) if size > 1 else 0
+        score = (share, len(split[0][1]) == size, rank, size)
         if size > 1 and score > best_score:
             best, best_score = sep, score
-    if best_score[0] < 0.5:
+    if best_score[0] < 0.5 or (best == "," and _commas_are_decimal(head)):
         sizes = {len(r) for _, r in _lines_by(head, " ")}
         numeric = [c for _, r in _lines_by(head, " ")[1:] for c in r]
         share = np.mean([number_cell(c) is not None for c in numeric]) if numeric else 0
@@ -1156,6 +1239,11 @@ _TOTALS = frozenset(
     "total|totals|subtotal|sub-total|grand total|sum|summe|zwischensumme|gesamt|"
     "gesamtsumme|mean|average|median|mittelwert|durchschnitt|moyenne|media|somme|suma|"
     "totaal|totale|всего|итого|合計".split("|")
+)
+_ALSO_TOTALS = frozenset(  # only beside one of the above
+    "std|std.|sd|s.d.|std dev|std. dev.|stdev|std deviation|standard deviation|"
+    "standardabweichung|stdabw|écart-type|min|max|min.|max.|minimum|maximum|count|"
+    "anzahl|n|variance|varianz|range|%|in %".split("|")
 )
 _BELOW = re.compile(
     r"(source|note|notes|quelle|anmerkung|page|seite|legend|key|n ?=|\*|†|©)"
@@ -1227,6 +1315,7 @@ def cut_table(
             first, size = ["", *first], usual  # R leaves out the header of the row names
         body = _without_repeats(first[:size], body, notes)
     body = [(k, r[:size] if not _filled(r[size:]) else r) for k, r in body]
+    _refuse_second_table(body, blank, name)
     below = _rows_below(body, size)
     if below:
         notes.append(
@@ -1236,8 +1325,9 @@ def cut_table(
     ragged = [(k, r) for k, r in body if len(r) != size]
     if ragged:
         k, r = ragged[0]
+        verb = "does" if len(ragged) == 1 else "do"
         raise ValueError(
-            f"{counted(len(ragged), 'row')} of {name} do not have {size} fields: first "
+            f"{counted(len(ragged), 'row')} of {name} {verb} not have {size} fields: first "
             "is line "
             f"{k} with {len(r)}. Put cells that contain the separator into quotes, or "
             "add what "
@@ -1264,6 +1354,27 @@ def cut_table(
         else [f"column {j + 1}" for j in range(size)]
     )
     return Cells(name, names, rows, [k for k, _ in body], notes, decimal)
+
+
+def _refuse_second_table(body, blank, name):
+    "After an empty line, words above numbers where numbers stood: another table begins."
+    for j in range(2, len(body) - 1):
+        line, row = body[j]
+        if not any(body[j - 1][0] < k < line for k in blank):
+            continue
+        filled = [k for k, c in enumerate(row) if _filled([c])]
+        values = lambda rows, k: [_is_value(r[k]) for _, r in rows if k < len(r)]
+        mostly = lambda v: len(v) > 0 and sum(v) >= 0.8 * len(v)
+        turned = [
+            k
+            for k in filled
+            if mostly(values(body[:j], k)) and mostly(values(body[j + 1 :], k))
+        ]
+        if turned and len(filled) > 1 and not any(_is_value(row[k]) for k in filled):
+            raise ValueError(
+                f"a second table seems to begin in line {line} of {name}: "
+                f"{_quote(row)} after an empty line. Save each table in a file of its own."
+            )
 
 
 def _is_value(cell):
@@ -1347,11 +1458,14 @@ def _quote(row):
 def _rows_below(body, size):
     "Lines at the end that are a footnote or a total."
     n = 0
+    first = lambda row: next((clean(str(c)) for c in row if _filled([c])), "")
+    ends = [first(r).casefold().rstrip(":") for _, r in body[-8:]]
+    more = _ALSO_TOTALS if _TOTALS & {*ends} or len(_ALSO_TOTALS & {*ends}) > 2 else set()
     while n < min(8, len(body) - 2):
         row = body[-1 - n][1]
         words = [clean(str(c)).casefold().rstrip(":") for c in row if _filled([c])]
         total = size > 1 and bool({*words[:2]} & _TOTALS) and not _filled(row[:1])
-        total = total or (size > 1 and words[0] in _TOTALS)
+        total = total or (size > 1 and words[0] in _TOTALS | more)
         note = size > 2 and len(words) == 1 and _filled(row[:1]) == 1
         loose = len(row) < size and (_BELOW.match(words[0]) or len(words[0].split()) > 2)
         if not (total or note or loose):
@@ -1392,6 +1506,7 @@ def read_cells(
         return _cells_of_object(source)
     path = Path(source)
     ending = path.suffix.lower()
+    _refuse_unused(path.name, ending, sep=sep, encoding=encoding, sheet=sheet)
     if ending in (".xlsx", ".xlsm"):
         return _cells_of_excel(path, header, sheet)
     if ending == ".parquet":
@@ -1455,6 +1570,18 @@ def file_decimal(
     return max(".,", key=lambda s: signs[s])
 
 
+def _refuse_unused(name, ending, **said):
+    "What was said and would be ignored, since the file is of another kind."
+    kind = {".xlsx": "Excel", ".xlsm": "Excel", ".parquet": "Parquet"}.get(ending, "text")
+    means = dict(Excel=("sheet",), text=("sep", "encoding"), Parquet=())[kind]
+    for option, value in said.items():
+        if value is not None and option not in means:
+            raise ValueError(
+                f"{option}={value!r} (--{option}) says nothing about {name}, which is a "
+                f"{kind} file: leave it out."
+            )
+
+
 def _cells_of_object(data):
     if hasattr(data, "to_dict") and hasattr(data, "columns"):
         columns = {str(c): list(data[c]) for c in data.columns}
@@ -1499,7 +1626,7 @@ def _cells_of_excel(path, header, sheet):
             (k, list(r)) for k, r in enumerate(book[title].iter_rows(values_only=True), 1)
         ]
         values = [(k, r) for k, r in values if _filled(r)]
-        if values:
+        if values and (len(values) > 2 or sheet or title == book.sheetnames[-1]):
             others = [t for t in book.sheetnames if t != title]
             if others:
                 notes.append(f"sheet {title!r} was read, not {', '.join(others[:4])}")
@@ -2112,7 +2239,8 @@ def read_table(
     if columns is not None:
         made = [c if c.name in columns or not c.used else _left_out(c) for c in made]
     if need_features and not any(c.used for c in made):
-        raise ValueError(_nothing_used(cells.name, made))
+        chosen = [c for c in made if columns is None or c.name in columns]
+        raise ValueError(_nothing_used(cells.name, chosen))
     recipe = fit_recipe(made, id_name if ids else None, scale)
     return Table(
         cells.name, made, ids, id_name if ids else None, cells.lines, cells.notes, recipe
@@ -2220,6 +2348,7 @@ def apply_recipe(
         )
     made = [_same_column(c, cells, decimal) for c in recipe["columns"]]
     made = [_known_spelling(c, recipe["category"]) for c in made]
+    made = [_far_away(c, recipe) for c in made]
     kept = recipe["id"] if recipe["id"] in cells.names else None
     id_name = id if id is not None else kept
     ids = None
@@ -2253,14 +2382,51 @@ def _same_column(about, cells, decimal):
         return column._replace(kind=kind, notes=[], values=_words([_typed(c) for c in raw]))
     if how.get("times"):
         cleaned = [_typed(c) for c in raw]
-        return Column(name, kind, read_times(cleaned), cleaned, ["times as hours"], how, [])
+        values, notes, how, alarms = _with_lost(
+            cleaned, read_times(cleaned), ["times as hours"], how, [], where, "times"
+        )
+        return Column(name, kind, values, cleaned, notes, how, alarms)
     told = f"date-{how['order']}" if kind == "date" and how.get("order") else kind
     default = how.get("decimal", cells.decimal)
     if kind == "yes/no":
         cleaned = [_typed(c) for c in raw]
         values = [None if c is None else _yes_or_no(c) for c in cleaned]
-        return Column(name, kind, values, cleaned, [], how, [])
-    return read_column(name, raw, told, decimal, default, where)._replace(kind=kind)
+        values, notes, how, alarms = _with_lost(
+            cleaned, values, [], how, [], where, "answers of yes or no"
+        )
+        return Column(name, kind, values, cleaned, notes, how, alarms)
+    column = read_column(name, raw, told, decimal, default, where)._replace(kind=kind)
+    return _other_units(column, how)
+
+
+def _other_units(column, how):
+    "An alarm when the cells carry other units than those that the model was made from."
+    then, now = set(how.get("units", [])), set(column.how.get("units", []))
+    if then == now or not then or not now:
+        return column
+    words = f"{', '.join(sorted(now))} here, {', '.join(sorted(then))} in the old table"
+    return column._replace(alarms=[*column.alarms, f"other units: {words}"])
+
+
+def _far_away(column, recipe):
+    "An alarm when a whole column lies far outside of what the model was made from."
+    n = recipe["number"]
+    there = [v for v in column.values if v is not None]
+    if not n or column.name not in n["columns"] or not there:
+        return column
+    k = n["columns"].index(column.name)
+    middle = statistics.median(there)
+    far = abs(middle - n["mean"][k]) / n["scale"][k]
+    if far < 6 or n["scale"][k] == 1.0 and n["mean"][k] == 0.0:
+        return column
+    show = date_text if column.kind == "date" else "{:.4g}".format
+    return column._replace(
+        alarms=[
+            *column.alarms,
+            f"far from the old table: around {show(middle)} here, {show(n['median'][k])} "
+            "there; another unit or decimal sign?",
+        ]
+    )
 
 
 def _known_spelling(column, known):

@@ -66,7 +66,7 @@ MESS = [
     (
         "ragged table",
         dict(rows="id,x,y\na,1,2\nb,3\n"),
-        "do not have 3 fields: first is line 3",
+        "does not have 3 fields: first is line 3",
     ),
     ("only names", dict(rows="who,x\nann,Berg\nbob,Tal\ncid,See\n"), "--as"),
     ("an id twice", dict(rows="id,x\na,1\na,2\n"), "occur twice: first is 'a'"),
@@ -333,3 +333,43 @@ def test_import_is_light():
     assert not {"matplotlib", "ipywidgets", "IPython", "pandas", "nbdev", "fastcore"} & set(
         eval(out)
     )
+
+
+@pytest.mark.parametrize(
+    "args, says",
+    [
+        ("cluster rows.csv --sheet S", "says nothing about rows.csv"),
+        ("cluster rows.csv --pairs pairs.csv pairs.csv", "given twice"),
+        ("cluster rows.csv --columns id", "can be used: id"),
+        ("cluster rows.csv --method magic", "No method 'magic'"),
+        ("ask rows.csv --columns zz", "--columns"),
+        ("ask rows.csv --language xx", "none of ar, de, en"),
+        ("ask rows.csv --port 99999", "1 to 65535"),
+        ("ask rows.csv --people Ann,Ann", "'Ann' stands twice"),
+        ("ask rows.csv --people ,", "nobody is named"),
+        ("ask rows.csv --goal -3", "no whole number"),
+        ("ask rows.csv --out rows.csv", "is a file that is read"),
+        ("ask rows.csv --questions pairs.csv --log pairs.csv", "is a file that is read"),
+    ],
+)
+def test_what_would_be_ignored_or_fail_later_is_refused_at_once(here, capsys, args, says):
+    "Found by calls made by hand: each began, or said nothing."
+    before = {f.name: f.read_bytes() for f in here.iterdir()}
+    try:
+        status = main(args.split())
+    except SystemExit as e:
+        status = e.code
+    assert status == 2 and says in capsys.readouterr().err
+    assert {f.name: f.read_bytes() for f in here.iterdir()} == before
+
+
+def test_the_separator_agrees_with_the_header(here, capsys):
+    "A bar in every cell of one column is no separator; numbers beyond 1e150 are named."
+    lines = [f"=cmd|'/C calc'!A{i},{i % 2 * 9 + i / 50},{i}" for i in range(20)]
+    (here / "t.csv").write_text("id,x,y\n" + "\n".join(lines) + "\n")
+    assert main(["cluster", "t.csv", "--n-clusters", "2", "--only-labels"]) == 0
+    assert [r["cluster"] for r in said(here / "labels.csv")][:2] in (["0", "1"], ["1", "0"])
+    assert (here / "labels.csv").read_text(encoding="utf-8-sig").count("'=cmd") == 20
+    (here / "t.csv").write_text("id,x\na,1e308\nb,2\nc,3\n")
+    assert main(["cluster", "t.csv"]) == 2
+    assert "'1e308' in line 2 is too large" in capsys.readouterr().err

@@ -13,10 +13,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from messy_tables import messy_tables, more_messy_tables
 
-from csc_nb import ari, report
+from csc_nb import ari, load, report
 from csc_nb.cli import main
 from csc_nb.report import (
     Run,
+    Said,
     check_model,
     cluster_table,
     estimator_html,
@@ -305,3 +306,56 @@ def test_a_model_needs_its_recipe():
 )
 def test_an_answer_is_kept_when_the_clusters_say_so(answer, rows, kept):
     assert report._kept(np.array([0, 0, 1, 1, 2]), rows, answer) is kept
+
+
+# the default method: the table's own weights; how many clusters ------------------------
+
+
+def said_of(y, rng, m, wrong):
+    a, b = rng.integers(0, len(y), (2, 4 * m))
+    pairs = np.unique(np.sort(np.c_[a, b][a != b], 1), axis=0)
+    pairs = pairs[rng.permutation(len(pairs))[:m]]
+    same = (y[pairs[:, 0]] == y[pairs[:, 1]]) != (rng.random(m) < wrong)
+    words = ["same" if s else "different" for s in same]
+    rows = [(int(i), int(j)) for i, j in pairs]
+    return Said(rows, words, [""] * m, [("said.csv", k) for k in range(m)])
+
+
+def test_a_category_of_many_words_does_not_drown_the_numbers():
+    "Four words are four columns: at unit variance they outvoted two numbers."
+    rng = np.random.default_rng(3)
+    y = np.arange(48) % 3
+    table = dict(
+        year=(2015 + y).tolist(),
+        x=(10 + 15 * y + rng.normal(0, 1.5, 48)).round(1).tolist(),
+        quarter=[f"Q{q + 1}" for q in rng.integers(0, 4, 48)],
+    )
+    run = cluster_table(table, said_of(y, rng, 40, 0.1), n_clusters=3)
+    assert ari(y, run.labels) > 0.9
+
+
+def test_the_number_of_clusters_that_foretells_more_hidden_answers_is_taken():
+    "Wine: two clusters might do for the answers; with three they are foretold better."
+    d = load("wine")
+    rng = np.random.default_rng(7100801)
+    keep = rng.choice(len(d.data), 100, replace=False)
+    X, y = np.asarray(d.data)[keep], np.asarray(d.target)[keep]
+    said = said_of(y, rng, 80, 0.15)
+    table = {f"c{j}": X[:, j].tolist() for j in range(X.shape[1])}
+    gain = {}
+    for K in (None, 2, 3):
+        lines = []
+        run = cluster_table(table, said, n_clusters=K, say=lines.append)
+        gain[K] = ari(y, run.labels)
+        if K is None:
+            found = run.n_clusters
+    assert found in (2, 3) and gain[None] == gain[found] >= gain[2] - 0.02
+
+
+def test_a_file_of_answers_given_twice_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("id,x\na,1\nb,2\nc,9\n")
+    (tmp_path / "p.csv").write_text("a,b,same\n")
+    again = tmp_path / "sub" / ".." / "p.csv"
+    (tmp_path / "sub").mkdir()
+    with pytest.raises(ValueError, match="given twice"):
+        cluster_table(tmp_path / "t.csv", [tmp_path / "p.csv", again])

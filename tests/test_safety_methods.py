@@ -275,6 +275,19 @@ def test_settings_that_mean_nothing_are_refused_by_name(cls):
             est.fit(X)
 
 
+def test_a_truth_value_is_no_number(cls):
+    known = inspect.signature(cls.__init__).parameters
+    for name in (n for n in ("n_clusters", "n_init", "max_iter") if n in known):
+        with pytest.raises(ValueError, match=name):
+            for_study(cls, 3, 0).set_params(**{name: True}).fit(X)
+
+
+def test_rows_of_different_lengths_and_bytes_are_named(cls):
+    for odd in ([[1.0], [2.0, 3.0]] * 5, [[b"one", 1.0], [b"two", 2.0]] * 5):
+        with pytest.raises((ValueError, TypeError), match="lengths|not numbers|no table"):
+            for_study(cls, 2, 0).fit(odd)
+
+
 def test_no_restart_is_refused(cls):
     if "n_init" not in inspect.signature(cls.__init__).parameters:
         pytest.skip("has no n_init")

@@ -181,7 +181,7 @@ def test_ids_keep_their_zeros_and_are_never_numbers(tmp_path):
 def test_one_field_too_many_names_the_line(tmp_path):
     p = tmp_path / "t.csv"
     p.write_text("id,x,y\na,1,2\nb,3,4,5\n")
-    with pytest.raises(ValueError, match="do not have 3 fields: first is line 3 with 4"):
+    with pytest.raises(ValueError, match="does not have 3 fields: first is line 3 with 4"):
         read_table(p)
     p.write_text("id,x,y\na,1,2,,\nb,3,4,,\n")
     assert read_table(p).n == 2
@@ -411,3 +411,117 @@ def test_one_row_is_refused_for_clustering_and_taken_for_prediction(tmp_path):
 def test_merged_cells_are_named(tmp_path):
     lines = [f"{'ABC'[i // 5] if i % 5 == 0 else ''},{i * 7 % 11}" for i in range(15)]
     assert "merged cells?" in table_of(tmp_path, "ward,x\n" + "\n".join(lines)).alarms[0]
+
+
+# what a further forty tables showed ---------------------------------------------------
+
+
+def lines_of(head, row, n=12):
+    return "\n".join([head, *(row(i) for i in range(n))]) + "\n"
+
+
+def test_thousands_and_millions_beside_plain_numbers(tmp_path):
+    "1.1K beside 900 is 1100, and that is said; alone, a k is a unit."
+    views = ["900", "1.1K", "2.5M"]
+    t = table_of(tmp_path, lines_of("id,views,x", lambda i: f"p{i},{views[i % 3]},{i % 5}"))
+    assert t["views"].values[:3] == [900.0, 1100.0, 2.5e6]
+    assert "'1.1K' (line 3)" in t["views"].alarms[0]
+    t = table_of(tmp_path, lines_of("id,pay", lambda i: f"p{i},{i + 1.5}k"))
+    assert t["pay"].values[1] == 2.5 and not t["pay"].alarms
+    t = table_of(tmp_path, lines_of("id,size,x", lambda i: f"p{i},{i}{'k m'.split()[i % 2]},{i % 5}"))  # fmt: skip
+    assert not t["size"].used and "units differ" in t["size"].alarms[0]  # m: metres?
+
+
+def test_measured_with_an_error_and_with_something_behind(tmp_path):
+    t = table_of(tmp_path, lines_of("id,dose,lat", lambda i: f"p{i},{i}.2±0.5,{i}.5° N"))
+    assert t["dose"].values[3] == 3.2 and "±" in t["dose"].notes[0]
+    assert not t["lat"].used and "begin with a number" in t["lat"].alarms[0]
+
+
+@pytest.mark.parametrize("code", ["-999", "-99", "9999"])
+def test_a_code_for_a_gap_is_named(tmp_path, code):
+    row = lambda i: f"p{i},{code if i % 4 == 1 else 20 + i % 7}"
+    t = table_of(tmp_path, lines_of("id,x", row, 24))
+    assert f"{code} stands in 6 cells, first in line 3" in t["x"].alarms[0]
+    t = table_of(tmp_path, lines_of("id,x", lambda i: f"p{i},{i * 997 - 999}", 24))
+    assert not t["x"].alarms  # one among others like it
+
+
+def test_a_second_table_below_is_refused(tmp_path):
+    body = lines_of("id,x", lambda i: f"p{i},{i % 5}") + ",\n"
+    with pytest.raises(ValueError, match="second table seems to begin in line 15"):
+        table_of(tmp_path, body + lines_of("key,y", lambda i: f"q{i},{i % 3}"))
+    assert table_of(tmp_path, body + "late,\nlast,4\n").n == 14  # a gap in a row is none
+
+
+def test_blanks_between_columns_and_decimal_commas(tmp_path):
+    text = lines_of("name   size   mass", lambda i: f"obj{i}  {i},25   {i * 3 % 7},5")
+    t = table_of(tmp_path, text)
+    assert t["size"].values[2] == 2.25 and t["mass"].kind == "number" and t.ids[0] == "obj0"
+
+
+def test_all_lines_of_a_footer_are_left_out(tmp_path):
+    foot = "Average,2,1\nStd dev,3,5\nMax,4,4\n,,\n* estimated,,\n"
+    t = table_of(tmp_path, lines_of("id,x,y", lambda i: f"p{i},{i % 5},{i % 3}") + foot)
+    assert t.n == 12 and "4 lines below" in " ".join(t.notes)
+    t = table_of(tmp_path, lines_of("id,x,y", lambda i: f"p{i},{i},{i % 3}") + "max,4,4\n")
+    assert t.n == 13 and t.ids[-1] == "max"  # alone it may be a name
+
+
+def test_text_that_excel_was_told_to_keep(tmp_path):
+    t = table_of(tmp_path, lines_of("id,x", lambda i: f'"=""00{i:02}""",{i % 5}'))
+    assert t.ids[:2] == ["0000", "0001"]
+
+
+def test_new_rows_in_another_unit_are_named(tmp_path):
+    "Percent for fractions, pounds for kilograms: a whole column that moved is no news."
+    row = lambda i: f"p{i},{70 + i % 9}%,{50 + i % 7} kg,{'yes no'.split()[i % 2]}"
+    t = table_of(tmp_path, lines_of("id,share,mass,smokes", row))
+    new = dict(id=["a", "b"], share=["0.71", "0.75"], mass=["110 lbs", "120 lbs"])
+    got = apply_recipe(t.recipe, new | dict(smokes=["yes", "perhaps"]))
+    said = " ".join(got.alarms)
+    assert "share: far from the old table" in said and "73" in said
+    assert "mass: other units: lbs here, kg in the old table" in said
+    assert "smokes: 1 cell" in said and "'perhaps'" in said
+    same = dict(id=["a"], share=["71%"], mass=["52 kg"], smokes=["no"])
+    assert not apply_recipe(t.recipe, same).alarms
+
+
+def test_a_real_excel_file(tmp_path):
+    "A cover sheet, a title in merged cells, dates, truth values, a formula below."
+    book = pytest.importorskip("openpyxl").Workbook()
+    book.active.title = "Cover"
+    book.active["A1"] = "Report"
+    s = book.create_sheet("Data")
+    s.append(["Patients", None, None, None])
+    s.merge_cells("A1:D1")
+    s.append([])
+    s.append(["case", "size", "seen", "active"])
+    for i in range(9):
+        s.append(
+            [i + 1, "n/a" if i == 5 else i / 3, dt.datetime(2024, 3, 1 + i), i % 2 == 0]
+        )
+    s.append(["Total", "=SUM(B4:B12)", None, None])
+    book.save(tmp_path / "t.xlsx")
+    t = read_table(tmp_path / "t.xlsx")
+    assert [c.kind for c in t.columns] == ["id", "number", "date", "yes/no"] and t.n == 9
+    assert "sheet 'Data' was read, not Cover" in t.notes[0]
+    again = apply_recipe(json.loads(json.dumps(t.recipe)), tmp_path / "t.xlsx")
+    np.testing.assert_allclose(again.X, t.X)
+
+
+def test_a_real_parquet_file(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from decimal import Decimal
+
+    columns = dict(
+        key=[f"k{i}" for i in range(9)], price=[Decimal(f"{i}.25") for i in range(9)],
+        day=[dt.date(2024, 3, 1 + i) for i in range(9)], on=[i % 2 == 0 for i in range(9)],
+        kind=pa.array(list("abcabcabc")).dictionary_encode(),
+    )  # fmt: skip
+    __import__("pyarrow.parquet").parquet.write_table(
+        pa.table(columns), tmp_path / "t.parquet"
+    )
+    t = read_table(tmp_path / "t.parquet")
+    kinds = ["id", "number", "date", "yes/no", "category"]
+    assert [c.kind for c in t.columns] == kinds and t["price"].values[3] == 3.25

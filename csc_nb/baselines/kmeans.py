@@ -496,6 +496,11 @@ class LinkedKMeans(ConstrainedClusterer):
         Z = np.ascontiguousarray(X[rows] - mean)
         problem = self._prepare(Z, answers, K, rows, **more)
         named = isinstance(self.init, str)
+        if not named and np.shape(self.init) != (K, X.shape[1]):
+            raise ValueError(
+                f"init has shape {np.shape(self.init)}, but n_clusters={K} centres of "
+                f"{X.shape[1]} features are needed."
+            )
         init = self.init if named else np.asarray(self.init, float) - mean
         n_init = self.n_init if named or self._random_order else 1
         runs = []
@@ -2711,10 +2716,12 @@ def em_run(X, P: EMPieces, C, rho, kind, max_iter, tol) -> KMeansRun:
     KMeansRun
     """
     s, history = em_init(P, C), []
+    unit = X.size / 2 * np.log(mean_var(X))  # what the unit of X adds to every cost
     for _ in range(max_iter):
         s = em_step(s, X, P, rho, kind)
         history.append(s.cost)
-        if len(history) > 1 and history[-2] - history[-1] <= tol * abs(history[-1]):
+        least = tol * abs(s.cost - unit)
+        if len(history) > 1 and history[-2] - history[-1] <= least:
             break
     more = {"weights_": s.alpha, "covariances_": s.cov}
     return KMeansRun(s.q.argmax(1)[P.bl.block], s.mu, history, more)
