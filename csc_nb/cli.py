@@ -222,6 +222,8 @@ def cluster(args):
     ----------
     args
     """
+    if args.scheduler or str(args.data).endswith(".npy"):
+        return _cluster_in_pieces(args)
     from csc_nb.report import cluster_table
 
     said = [*args.pairs, *args.triplets]
@@ -319,6 +321,47 @@ def _write_results(run, places, inputs, args):
         show(
             f"questions: {args.questions}; csc-nb ask ... --questions {args.questions}", to
         )
+
+
+def _cluster_in_pieces(args):
+    "A table on disk that need not fit into memory (chapter 34)."
+    from csc_nb.outgrow_files import cluster_file
+
+    spoken_of = dict(
+        triplets=args.triplets, scores=args.scores, bags=args.bags, model=args.model,
+        questions=args.questions, kinds=args.kinds,
+    )  # fmt: skip
+    given = [f"--{name}" for name, value in spoken_of.items() if value]
+    if given:
+        raise ValueError(
+            f"{given[0]} is not offered for a table in pieces (--scheduler, .npy): "
+            "--pairs, --method, --n-clusters, --columns, --id and --set are."
+        )
+    params = {}
+    if args.set:
+        from csc_nb.outgrow_files import IN_PIECES
+
+        known = IN_PIECES.get(args.method, IN_PIECES["answers"])
+        params = parse_settings(args.set, known)
+    run = cluster_file(
+        args.data,
+        args.pairs,
+        method=args.method,
+        n_clusters=args.n_clusters,
+        id_column=args.id,
+        columns=split_names(args.columns),
+        where=None if args.scheduler == "threads" else args.scheduler,
+        out=None if args.out == "labels.csv" else args.out,
+        params=params,
+        random_state=args.seed,
+        say=lambda line: None if args.quiet else show(line, sys.stderr),
+    )
+    show(
+        f"{run['n']:,} rows in {run['n_clusters']} clusters after {run['passes']} passes; "
+        f"labels: {run['out']}",
+        sys.stdout,
+    )
+
 
 # %% ../nbs/33_cli.ipynb #8db4d077
 #| code-fold: true
@@ -631,6 +674,11 @@ def _cluster_arguments(c):
     )
     c.add_argument(
         "--questions", metavar="FILE", help="also the pairs that are worth asking"
+    )
+    c.add_argument(
+        "--scheduler",
+        metavar="local|ADDRESS|threads",
+        help="fit in pieces, on Dask or threads: Parquet or .npy larger than memory",
     )
     c.add_argument("--quiet", action="store_true", help="no progress, no table of columns")
     c.set_defaults(run=cluster)
