@@ -362,7 +362,6 @@ def _cluster_in_pieces(args):
         sys.stdout,
     )
 
-
 # %% ../nbs/33_cli.ipynb #8db4d077
 #| code-fold: true
 #| code-summary: "report and predict"
