@@ -572,7 +572,7 @@ def _deal(u, v, lab, start, near, gain, side, given, queue, met, dealt, stamp):
 
 @njit(cache=True)
 def _walk(start, near, gain, a, b, first, burn, keep, moves, seed):
-    "`(keep, nb)` groups of the nodes, a row after each round; `moves` splits or joins each."
+    "`(keep, nb)` groups of the nodes, a row a round; `moves` splits or joins each."
     np.random.seed(seed)
     nb, m = len(first), len(a)
     lab = first.copy()
@@ -915,7 +915,7 @@ class Block:
         return self._counts
 
     def log_chance(self, nu, at):
-        """`(k,)` log chance of the answers at noise `nu` up to a constant, drawn at noise `at`.
+        """`(k,)` log chance of the answers at noise `nu`, up to a constant; drawn at `at`.
 
         Parameters
         ----------

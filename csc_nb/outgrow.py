@@ -224,7 +224,7 @@ class Chunks:
         return each if each is not None else _Nothing()
 
     def map(self, f, *args, each=None):
-        """The list of `f(rows, own, *args)`, one for each piece; `own` is its part of `each`.
+        """The list of `f(rows, own, *args)` over the pieces; `own` is a part of `each`.
 
         Parameters
         ----------
@@ -470,8 +470,8 @@ def _refuse_bad(chunks, looks, lengths):
     for c, look in enumerate(looks):
         if look["top"] > 1e70:
             raise ValueError(
-                f"chunk {c} has numbers as large as {look['top']:.1e}: bring the columns to "
-                "a common unit."
+                f"chunk {c} has numbers as large as {look['top']:.1e}: bring the "
+                "columns to a common unit."
             )
 
 
@@ -1450,8 +1450,8 @@ def fit_chunks(
         est.labels_ = chunks.rows_of(_labels_of, look.lengths, np.int32, light, each=own)
     if not settled:
         warnings.warn(
-            f"{type(est).__name__} had not settled after {max_rounds} passes over the table; "
-            "csc_nb.outgrow.fit_chunks(est, X, max_rounds=...) goes further.",
+            f"{type(est).__name__} had not settled after {max_rounds} passes over the "
+            "table; csc_nb.outgrow.fit_chunks(est, X, max_rounds=...) goes further.",
             ConvergenceWarning,
             stacklevel=4,
         )
