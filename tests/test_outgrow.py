@@ -111,14 +111,6 @@ class TestPieces:
         look = survey(Chunks([X[:400] + 1e8, X[400:] + 1e8]))
         assert np.allclose(look.var, X.var(0), rtol=1e-6)
 
-    def test_pooling_is_what_the_page_says(self):
-        parts = [
-            (len(p), p.mean(0), ((p - p.mean(0)) ** 2).sum(0)) for p in (X[:11], X[11:])
-        ]
-        n, mean, scatter = pooled(*parts)
-        assert n == len(X) and np.allclose(mean, X.mean(0))
-        assert np.allclose(scatter, ((X - X.mean(0)) ** 2).sum(0))
-
     @pytest.mark.parametrize(
         "bad, words",
         [
@@ -326,26 +318,6 @@ class TestFiles:
         assert np.array_equal(again.predict(X), fit.predict(X))
         assert read_labeller(tmp_path / "fit.npz", "other") is None
 
-    def test_labels_beside_an_array_and_a_run_that_was_killed(self, tmp_path):
-        path, said_file = tmp_path / "rows.npy", tmp_path / "said.csv"
-        np.save(path, X)
-        ANSWERS.to_csv(said_file)
-        lines = []
-        how = dict(method="rdp-means", n_clusters=4)
-        run = cluster_file(path, [said_file], **how, say=lines.append)
-        z = np.load(run["out"])
-        assert run["out"] == labels_path(path) and len(z) == len(X) and z.dtype == np.int32
-        assert any("pass 2" in line for line in lines)
-        whole = RDPMeans(4, random_state=0).fit(X, constraints=ANSWERS)
-        assert np.array_equal(z, whole.labels_)
-        os.remove(run["out"])  # as after a kill before the last rename
-        lines.clear()
-        cluster_file(path, [said_file], **how, say=lines.append)
-        assert any("earlier run" in line for line in lines)
-        assert np.array_equal(np.load(run["out"]), z)
-        with pytest.raises(ValueError, match="was not made from this table"):
-            cluster_file(path, [said_file], method="rdp-means", n_clusters=3)
-
     def test_parquet_part_by_part(self, tmp_path):
         pd = pytest.importorskip("pandas")
         pytest.importorskip("pyarrow")
@@ -445,3 +417,31 @@ def test_a_cluster_of_two_workers_and_one_that_is_killed():
             labels = fit.labels_.compute()
     assert np.array_equal(labels, plain.labels_)
     assert np.allclose(fit.objective_history_, plain.objective_history_)
+
+
+def test_pooling_is_what_the_page_says():
+    parts = [(len(p), p.mean(0), ((p - p.mean(0)) ** 2).sum(0)) for p in (X[:11], X[11:])]
+    n, mean, scatter = pooled(*parts)
+    assert n == len(X) and np.allclose(mean, X.mean(0))
+    assert np.allclose(scatter, ((X - X.mean(0)) ** 2).sum(0))
+
+
+def test_labels_beside_an_array_and_a_run_that_was_killed(tmp_path):
+    path, said_file = tmp_path / "rows.npy", tmp_path / "said.csv"
+    np.save(path, X)
+    ANSWERS.to_csv(said_file)
+    lines = []
+    how = dict(method="rdp-means", n_clusters=4)
+    run = cluster_file(path, [said_file], **how, say=lines.append)
+    z = np.load(run["out"])
+    assert run["out"] == labels_path(path) and len(z) == len(X) and z.dtype == np.int32
+    assert any("pass 2" in line for line in lines)
+    whole = RDPMeans(4, random_state=0).fit(X, constraints=ANSWERS)
+    assert np.array_equal(z, whole.labels_)
+    os.remove(run["out"])  # as after a kill before the last rename
+    lines.clear()
+    cluster_file(path, [said_file], **how, say=lines.append)
+    assert any("earlier run" in line for line in lines)
+    assert np.array_equal(np.load(run["out"]), z)
+    with pytest.raises(ValueError, match="was not made from this table"):
+        cluster_file(path, [said_file], method="rdp-means", n_clusters=3)

@@ -326,6 +326,7 @@ MANY = {  # functions that are neither kernels nor constructors, and why; may on
     "formats.read_crowd": "names of columns: each has a default",
     "labelling_view.make_session": "what `AskPairs` and `AskTriplets` take",
     "ncobras.verdict": "arrays and limits of one search",
+    "outgrow.fit_chunks": "a whole fit: each has a default",
     "outgrow._fit_model": "a table, its answers, and the settings of a fit in pieces",
     "outgrow.climb_table": "a whole climb: data, start and its settings",
     "outgrow_files.cluster_file": "a table on disk at the prompt: each has a default",
