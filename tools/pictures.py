@@ -7,6 +7,7 @@ scrolls, or hidden by its box), a page that scrolls sideways, a picture that is 
 there, and writing that cannot be told from its ground.
 """
 
+import itertools
 import shutil
 import sys
 from pathlib import Path
@@ -119,31 +120,26 @@ def look(
     bad = []
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=CHROMIUM, args=ARGS)
-        for scheme in schemes:
-            context = browser.new_context(
-                color_scheme=scheme, viewport=dict(width=1280, height=900)
-            )
-            page = context.new_page()
-            for file in files:
-                name = Path(file).relative_to(base)
-                page.set_viewport_size(dict(width=widths[0], height=900))
-                page.goto(Path(file).absolute().as_uri(), timeout=90_000)
-                settled(page)
-                for width in widths:
-                    page.set_viewport_size(dict(width=width, height=900))
-                    page.wait_for_timeout(50)
-                    bad += [
-                        f"{name} at {width} px, {scheme}: {f}" for f in page.evaluate(LOOK)
-                    ]
-                    if shots:
-                        Path(shots).mkdir(parents=True, exist_ok=True)
-                        flat = str(name.with_suffix("")).replace("/", "_")
-                        page.set_viewport_size(dict(width=width, height=2400))
-                        page.screenshot(
-                            path=Path(shots) / f"{flat}_{width}_{scheme}.png",
-                            timeout=180_000,
-                        )
-            context.close()
+        page = browser.new_page(viewport=dict(width=1280, height=900))
+        for file in files:
+            name = Path(file).relative_to(base)
+            page.emulate_media(color_scheme=schemes[0])
+            page.set_viewport_size(dict(width=widths[0], height=900))
+            page.goto(Path(file).absolute().as_uri(), timeout=90_000)
+            settled(page)
+            for width, scheme in itertools.product(widths, schemes):
+                page.set_viewport_size(dict(width=width, height=900))
+                page.emulate_media(color_scheme=scheme)
+                page.wait_for_timeout(50)
+                bad += [f"{name} at {width} px, {scheme}: {f}" for f in page.evaluate(LOOK)]
+                if shots:
+                    Path(shots).mkdir(parents=True, exist_ok=True)
+                    flat = str(name.with_suffix("")).replace("/", "_")
+                    page.set_viewport_size(dict(width=width, height=2400))
+                    page.screenshot(
+                        path=Path(shots) / f"{flat}_{width}_{scheme}.png",
+                        timeout=180_000,
+                    )
         browser.close()
     return bad
 
