@@ -202,6 +202,8 @@ def parse_answers(
     if value_kind is not None and not is_one_of(value_kind, ("01", "pm1")):
         raise ValueError(f"value_kind={value_kind!r} is not known: use {VALUE_KIND}.")
     array = np.asarray(values) if hasattr(values, "dtype") else None
+    if isinstance(values, str) or not np.iterable(values):
+        raise ValueError(f"values={values!r} is one answer: give a list of them.")
     if array is not None and array.ndim == 1 and array.dtype.kind in "iub":
         return _parse_numbers(array, kind, value_kind)
     values = list(array.tolist() if array is not None else values)

@@ -23,6 +23,7 @@ from csc_nb.experts import ExpertClustering
 from csc_nb.ids import counted, id_array
 from csc_nb.oracles import pair_answer, triple_answer
 from csc_nb.vocabulary import (
+    parse_answers,
     KINDS,
     RESPONSES,
     UNSURE_WORDS,
@@ -629,3 +630,14 @@ def test_a_row_without_a_kind_has_the_kind_of_its_items(empty):
     rows += [("x", "y", None, 3, "grade"), ("x", "y", "z", "left", "comparison")]
     A = Answers.from_frame(pd.DataFrame(rows, columns=["a", "b", "c", "answer", "kind"]))
     assert A.questions.kind.tolist() == ["pair", "triple", "grade", "comparison"]
+
+
+@pytest.mark.parametrize("kind", ["pair", "grade"])
+def test_answers_in_rows_and_columns_are_refused(kind):
+    "One answer a question: a matrix of numbers is not read as anything."
+    for matrix in (np.array([[1, 0], [0, 1]]), np.array([[True, False]])):
+        with pytest.raises(ValueError, match="not understood"):
+            parse_answers(matrix, kind)
+    for alone in (np.array(3), 1, "same", None):
+        with pytest.raises(ValueError, match="is one answer: give a list"):
+            parse_answers(alone, kind)

@@ -87,6 +87,11 @@ def test_clusters_lies_and_probabilities(fruit):
     assert set(np.flatnonzero(chance > 0.5)) == set(np.flatnonzero(lies))
     assert run.proba.shape == (60, 3) and np.allclose(run.proba.sum(1), 1, atol=1e-4)
     assert [a["kept"] for a in run.answers] == [not lie for lie in lies]
+    accused = [tuple(a["rows"]) for a in run.suspects]
+    lied = [tuple(a["rows"]) for a, lie in zip(run.answers, lies) if lie]
+    assert sorted(accused) == sorted(lied) and lied
+    doubt = [a["wrong"] for a in run.suspects]
+    assert doubt == sorted(doubt, reverse=True) and min(doubt) > 0.5
 
 
 def test_the_page_is_whole_fetches_nothing_and_names_the_suspects(fruit):

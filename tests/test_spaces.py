@@ -63,6 +63,34 @@ def test_units_and_place_do_not_matter(far):
     )
 
 
+def test_the_whole_map_written_out_again():
+    "Standardised, whitened, mean square one; then eq. (2) by a search without gradient."
+    from scipy.optimize import minimize
+
+    few = slice(0, 25)
+    a, b, same = C.a[few], C.b[few], C.value[few] > 0
+    Z = (X - X.mean(0)) / X.std(0)
+    var, axes = np.linalg.eigh(np.cov(Z.T, bias=True))
+    Z = Z @ axes / np.sqrt(var + var.mean())
+    Z = Z / np.sqrt((Z**2).sum() / len(Z))
+
+    def minus_eq_2(theta):
+        L, bias = theta[:9].reshape(3, 3), theta[9]
+        total = 0.0
+        for i, j, yes in zip(a, b, same):
+            step = L @ (Z[i] - Z[j])
+            chance = 0.15 + 0.7 / (1 + np.exp(step @ step - bias))
+            total -= np.log(chance if yes else 1 - chance)
+        away = ((L - np.eye(3)) ** 2).sum() + (bias - 2) ** 2 / 100
+        return total / len(a) + 0.03 * away
+
+    found = minimize(minus_eq_2, np.append(np.eye(3), 2.0), method="BFGS", tol=1e-7)
+    bent = Z @ found.x[:9].reshape(3, 3).T
+    want = ((bent[:, None] - bent) ** 2).sum(-1)
+    got = distances(answer_space(X, a, b, C.value[few], share=1.0))
+    np.testing.assert_allclose(got, want, rtol=2e-2, atol=2e-3)
+
+
 def test_constant_columns_and_all_rows_alike():
     about = C.a, C.b, C.value
     more = np.c_[X, np.full(120, 7.0)]

@@ -525,3 +525,12 @@ def test_a_real_parquet_file(tmp_path):
     t = read_table(tmp_path / "t.parquet")
     kinds = ["id", "number", "date", "yes/no", "category"]
     assert [c.kind for c in t.columns] == kinds and t["price"].values[3] == 3.25
+
+
+def test_a_last_row_without_its_only_value_is_no_footnote(tmp_path):
+    "With two columns a name and a gap are a row; with three they are a remark."
+    two = lines_of("id,x", lambda i: f"p{i},{i * 1.5}") + "p99,\n"
+    t = table_of(tmp_path, two)
+    assert t.n == 13 and t.ids[-1] == "p99"
+    three = lines_of("id,x,y", lambda i: f"p{i},{i * 1.5},{i % 3}") + "by hand,,\n"
+    assert table_of(tmp_path, three).n == 12
