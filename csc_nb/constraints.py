@@ -119,6 +119,11 @@ def column(
     return x.astype(object) if x.dtype.kind in "UT" else x
 
 
+def _known(values, blank):
+    "The values, with a blank for each NaN."
+    return [blank if v != v else v for v in values]
+
+
 def _boxed(values):
     "A list as an array; mixed kinds stay objects."
     odd = (str, tuple, timedelta, np.flexible, np.datetime64, np.timedelta64)
@@ -907,6 +912,7 @@ class SideInformation:
         names = (*self._cols, self._answer, "weight", "expert")
         columns = zip(*self.to_records()) if not self.empty else [[] for _ in names]
         df = pd.DataFrame(dict(zip(names, columns)), columns=list(names))
+        df = df.assign(**self._beside())
         df.attrs["csc_nb"] = self._meta()
         return df
 
@@ -942,8 +948,11 @@ class SideInformation:
         if "expert" in found:
             text = bool(known) and isinstance(known[0], str)
             found["expert"] = whole_numbers(found["expert"], text)
-        if "weight" in found:
-            found["weight"] = floats(found["weight"], "weight", table.name)
+        for name in {"weight", "seconds", "price"} & found.keys():
+            cells = found[name]
+            if name != "weight":  # an empty cell: nobody knows
+                cells = [v if v.strip() else "nan" for v in cells]
+            found[name] = floats(cells, name, table.name)
         return cls._from_columns(found, meta, **kwargs)
 
     def to_csv(
@@ -960,8 +969,11 @@ class SideInformation:
         meta : default=True
             first line: a comment with table length, ids, experts
         """
-        head = [*self._cols, self._answer, "weight", "expert"]
-        write_rows(path, head, self.to_records(), self._meta() if meta else None)
+        beside = self._beside()
+        head = [*self._cols, self._answer, "weight", "expert", *beside]
+        cells = zip(*beside.values()) if beside else [()] * self.n_constraints
+        rows = [(*row, *_known(more, "")) for row, more in zip(self.to_records(), cells)]
+        write_rows(path, head, rows, self._meta() if meta else None)
         return path
 
     @classmethod
@@ -983,8 +995,13 @@ class SideInformation:
         if cls._answer == "answer":
             meta = meta if meta and meta.get("csc_nb") == cls._kind else meta
         blank = "" if any(isinstance(r.get("expert"), str) for r in rows) else 0
-        fill = {"weight": 1.0, "expert": blank}
+        fill = {"weight": 1.0, "expert": blank, "seconds": np.nan, "price": np.nan}
+        rows = [
+            {k: v for k, v in r.items() if v is not None or k not in fill} for r in rows
+        ]
         has = [f for f in fill if any(f in r for r in rows)]
+        if rows and all(r.get("group") is not None for r in rows):
+            has.append("group")
         names = (*cls._cols, cls._answer, *has)
         columns = {f: [r.get(f, fill.get(f)) for r in rows] for f in names}
         return cls._from_columns(columns, meta, **kwargs)
@@ -996,11 +1013,33 @@ class SideInformation:
         ----------
         path
         """
-        names = (*self._cols, self._answer, "weight", "expert")
+        beside = self._beside()
+        names = (*self._cols, self._answer, "weight", "expert", *beside)
+        cells = zip(*beside.values()) if beside else [()] * self.n_constraints
         lines = [json.dumps(self._meta())]
-        lines += [json.dumps(dict(zip(names, r))) for r in self.to_records()]
+        for row, more in zip(self.to_records(), cells):
+            lines.append(json.dumps(dict(zip(names, (*row, *_known(more, None))))))
         write_text(path, "".join(line + "\n" for line in lines))
         return path
+
+    def _beside(self):
+        """Seconds, price and group of each answer, as lists, where somebody told them.
+
+        Answers that count as one have cost what they cost together.
+        """
+        A, of = self.answers, self._view.of
+        at = np.arange(A.n_answers) if of is None else of
+        told = {"seconds": A._seconds, "price": A._price}
+        out = {
+            k: np.bincount(at, v, self.n_constraints).tolist()
+            for k, v in told.items()
+            if v is not None
+        }
+        if list(A.groups) != list(A.annotators):
+            group = np.empty(self.n_constraints, int)
+            group[at] = A.group_of[A.annotator]
+            out["group"] = [A.groups[g] for g in group]
+        return out
 
     def _meta(self):
         "What the table of answers does not say about itself."

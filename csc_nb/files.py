@@ -645,7 +645,10 @@ def read_log(
             if e.get("annotator"):
                 row["expert"] = e["annotator"]
         else:
-            row = {f: e[f] for f in (*columns, answer, "weight", "expert") if f in e}
+            row = {
+                f: e[f] for f in (*columns, answer, "weight", "expert", "group") if f in e
+            }
+        row |= {f: e[f] for f in ("seconds", "price") if f in e}
         missing = [f for f in (*columns, answer) if f not in row]
         if missing:
             raise ValueError(f"line {number} of {name} without {', '.join(missing)}.")

@@ -475,6 +475,34 @@ def test_a_frame_of_pairs_keeps_seconds_price_and_group_behind_the_view():
     assert facts(c.to_answers()) == facts(Answers.from_frame(df))
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("form", ["csv", "log", "frame"])
+def test_files_keep_seconds_price_and_group(seed, form, tmp_path):
+    df = told(seed)
+    df.loc[::5, "price"] = np.nan  # nobody knows
+    df["group"] = df["annotator"].map({"e0": "people", "e1": "people", "e2": "models"})
+    c = Answers.from_frame(df).to_constraints()
+    assert c.n_merged > 0
+    path = tmp_path / "t"
+    back = {
+        "csv": lambda: Constraints.from_csv(c.to_csv(path)),
+        "log": lambda: Constraints.from_log(c.to_log(path)),
+        "frame": lambda: Constraints.from_frame(c.to_frame()),
+    }[form]()
+    assert back == c and back.n_merged == 0
+    meant = {}
+    for r in df.itertuples():
+        key = frozenset((r.a, r.b)), r.answer, r.annotator, r.group
+        meant.setdefault(key, []).append((r.seconds, r.price))
+    got = {
+        (frozenset((r.a, r.b)), r.answer, r.annotator, r.group): (r.seconds, r.price)
+        for r in back.to_answers().to_frame().itertuples()
+    }
+    assert got.keys() == meant.keys()
+    for key, several in meant.items():  # what counts as one has cost its sum
+        np.testing.assert_allclose(got[key], np.sum(several, axis=0))
+
+
 def test_triplets_are_a_view_too():
     A = Answers(["x", "z"], ["y", "y"], ["ab", "none"], ["z", "w"], seconds=[1.0, 2.0])
     t = A.to_triplets()
