@@ -1259,10 +1259,21 @@ def listed_questions(
         of tuples of ids
     """
     known = {str(i) for i in ids}
-    rows = [[str(c).strip() for c in r[:size]] for r in read_cells(path, header=False).rows]
-    if not set(rows[0]) <= known:
+    rows = [[str(c).strip() for c in r] for r in read_cells(path, header=False).rows]
+    if not known & set(rows[0][:size]):  # a header
         rows = rows[1:]
-    return [tuple(r) for r in rows]
+    name = Path(path).name
+    if not rows:
+        raise ValueError(
+            f"{name} holds no question: write {size} ids a line, such as "
+            f"{','.join(map(str, ids[:size]))}."
+        )
+    if size == 2 and all(len(r) > 2 and r[2] in known for r in rows):
+        raise ValueError(
+            f"{name} names three rows a line, and pairs are asked for. Add --triplets "
+            "(triplets=True), or leave out the third column."
+        )
+    return [tuple(r[:size]) for r in rows]
 
 
 def make_session(

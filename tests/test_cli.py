@@ -350,10 +350,17 @@ def test_import_is_light():
         ("ask rows.csv --goal -3", "no whole number"),
         ("ask rows.csv --out rows.csv", "is a file that is read"),
         ("ask rows.csv --questions pairs.csv --log pairs.csv", "is a file that is read"),
+        ("ask rows.csv --no-browser --questions none.csv", "holds no question"),
+        ("ask rows.csv --no-browser --questions typo.csv", "names 'a9999'"),
+        ("ask rows.csv --no-browser --questions three.csv", "three rows a line"),
     ],
 )
 def test_what_would_be_ignored_or_fail_later_is_refused_at_once(here, capsys, args, says):
     "Found by calls made by hand: each began, or said nothing."
+    ids = [r["id"] for r in said(here / "rows.csv")[:3]]
+    (here / "none.csv").write_text("a,b\n")
+    (here / "typo.csv").write_text(f"a9999,{ids[0]}\n{ids[1]},{ids[2]}\n")
+    (here / "three.csv").write_text(",".join(ids) + "\n")
     before = {f.name: f.read_bytes() for f in here.iterdir()}
     try:
         status = main(args.split())
