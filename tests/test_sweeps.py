@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from sklearn.base import BaseEstimator
+from csc_nb import sweeps
 from csc_nb.cli import main
 from csc_nb.estimators import ConstrainedClusterer
 from csc_nb.metrics import t_interval
@@ -26,6 +27,8 @@ from csc_nb.sweeps import (
     for_study,
     grid,
     holm,
+    made_by,
+    made_path,
     n_answers,
     prepare,
     read_config,
@@ -719,3 +722,77 @@ def test_no_experiment_has_a_resume_logic_of_its_own():
     once = {"13_bags.ipynb", "bench_baselines.py", "bench_outgrow.py"}  # whole tables
     found = [n for n, t in texts.items() if own.search(t) and n not in once]
     assert not found, found
+
+
+def by_commit(monkeypatch, name):
+    monkeypatch.setattr(sweeps, "_made_now", lambda: (name, "code of " + name))
+
+
+def double(x):
+    return dict(value=2 * x)
+
+
+def rows_by(path):
+    return [(m["commit"], m["rows"]) for m in made_by(path)]
+
+
+def test_rows_name_the_commit_that_made_them(tmp_path, monkeypatch):
+    out = tmp_path / "r.csv"
+    by_commit(monkeypatch, "aaa")
+    experiment(double, cross(x=(1, 2)), out, n_jobs=1)
+    experiment(double, cross(x=(1, 2, 3)), out, n_jobs=1)
+    by_commit(monkeypatch, "bbb")
+    experiment(double, cross(x=(1, 2, 3)), out, n_jobs=1)  # nothing open, nothing signed
+    assert rows_by(out) == [("aaa", 3)]
+    experiment(double, cross(x=(1, 2, 3, 4, 5)), out, n_jobs=1)
+    assert rows_by(out) == [("aaa", 3), ("bbb", 2)]
+    assert [m["code"] for m in made_by(out)] == ["code of aaa", "code of bbb"]
+
+
+def test_rows_of_before_are_unknown_and_stay_it(tmp_path, monkeypatch):
+    out = tmp_path / "r.csv"
+    out.write_text("x,value\n1,2\n2,4\n")
+    assert rows_by(out) == [("unknown", 2)] and not made_path(out).exists()
+    by_commit(monkeypatch, "aaa")
+    experiment(double, cross(x=(1, 2, 3)), out, n_jobs=1)
+    assert rows_by(out) == [("unknown", 2), ("aaa", 1)]
+
+
+def test_a_row_that_was_cut_off_belongs_to_who_makes_it_again(tmp_path, monkeypatch):
+    out = tmp_path / "r.csv"
+    by_commit(monkeypatch, "aaa")
+    experiment(double, cross(x=(1, 2, 3)), out, n_jobs=1)
+    out.write_bytes(out.read_bytes()[:-2])
+    by_commit(monkeypatch, "bbb")
+    experiment(double, cross(x=(1, 2, 3)), out, n_jobs=1)
+    assert rows_by(out) == [("aaa", 2), ("bbb", 1)]
+    out.write_text("x,value\n")  # begun again from nothing
+    by_commit(monkeypatch, "ccc")
+    experiment(double, cross(x=(1,)), out, n_jobs=1)
+    assert rows_by(out) == [("ccc", 1)]
+
+
+def test_the_commit_is_that_of_the_package(monkeypatch):
+    if not (ROOT / ".git").exists():
+        pytest.skip("needs the repository")
+    sweeps._made_now.cache_clear()
+    head = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
+    full = subprocess.run(head, capture_output=True, text=True, check=True).stdout.strip()
+    commit, code = sweeps._made_now()
+    assert full.startswith(commit.rstrip("+")) and len(commit.rstrip("+")) == 12
+    assert re.fullmatch("[0-9a-f]{12}", code)
+    sweeps._made_now.cache_clear()
+    monkeypatch.setattr(sweeps, "_git", lambda *words: None)
+    assert sweeps._made_now() == ("unknown", code)
+    sweeps._made_now.cache_clear()
+
+
+MANIFESTS = sorted((ROOT / "nbs" / "experiments" / "results").glob("*.made.csv"))
+
+
+@pytest.mark.parametrize("path", MANIFESTS, ids=lambda p: p.name)
+def test_committed_manifests_speak_of_rows_that_are_there(path):
+    out = path.with_name(path.name.replace(".made.csv", ".csv"))
+    firsts = [int(r["from_row"]) for r in read_table(path)]
+    assert firsts == sorted(set(firsts)) and firsts[-1] < len(read_table(out))
+    assert sum(m["rows"] for m in made_by(out)) == len(read_table(out))
