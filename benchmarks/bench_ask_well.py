@@ -1,7 +1,8 @@
 """Whom to ask: replays on real answers, simulated panels, times; one part at a time:
 
 `python benchmarks/bench_ask_well.py PART [--first SEED] [--repeats N] [--seconds S]`, where
-PART is products, coverage, panels or speed. What a result file has is not run again.
+PART is products, coverage, rows, items, panels or speed. What a result file has is not
+run again.
 """
 
 import argparse
@@ -250,6 +251,83 @@ def run_coverage(seed, case):
 COVERAGE_HEAD = "seed case share low high right covered spent answers people why".split()
 
 
+def rows_with_features(name, seed, most=150):
+    "Some rows of a set, scaled; or two to five blobs that overlap more or less."
+    from sklearn.datasets import make_blobs
+
+    from csc_nb.datasets import load
+
+    rng = np.random.default_rng([7, seed])
+    if name == "blobs":
+        overlap, K = rng.uniform(1.5, 5.0), int(rng.integers(2, 6))
+        X, y = make_blobs(120, 4, centers=K, cluster_std=overlap, random_state=seed)
+        return X, y, rng
+    b = load(name)
+    X, y = np.asarray(b.data, float), np.unique(b.target, return_inverse=True)[1]
+    X = (X - X.mean(0)) / np.where(X.std(0) > 1e-12, X.std(0), 1)
+    keep = np.sort(rng.choice(len(X), min(most, len(X)), replace=False))
+    return X[keep], y[keep], rng
+
+
+def two_models_and_ann(y, seed, rng):
+    "Two models of one group, right in 70 to 90 % of all cases, and a person: 90 to 100 %."
+    from csc_nb.ask_well import Annotator
+    from csc_nb.oracles import NoisyOracle
+
+    wrong = [*(1 - rng.uniform(0.7, 0.9, 2)), 1 - rng.uniform(0.9, 1.0)]
+    says = [
+        NoisyOracle(y, w, random_state=seed + 1000 * k, persistent=True)
+        for k, w in enumerate(wrong)
+    ]
+    cheap = [Annotator(f"m{k}", says[k], group="model", price=1) for k in (0, 1)]
+    return [*cheap, Annotator("ann", says[2], price=10)]
+
+
+def stated_and_true(learner, X, y, most):
+    "Ask until it is enough; what is said at the end, and the share of pairs that is right."
+    learner.start(X).consult(most)
+    st, z = learner.statement_, learner.labels_
+    i, j = np.triu_indices(len(y), 1)
+    right = float(((z[i] == z[j]) == (y[i] == y[j])).mean())
+    holds = int(st.low <= right <= st.high)
+    return (st.share, st.low, st.high, right, holds, st.spent, st.n_answers,
+            learner.why_stopped_)  # fmt: skip
+
+
+def run_rows(seed, case):
+    "A run on rows with features; K: the number of clusters is known, or learned."
+    from csc_nb.answer_model import AnswerClustering
+    from csc_nb.ask_well import AskWell
+
+    name, goal, known = case.split()
+    X, y, rng = rows_with_features(name, seed)
+    panel = two_models_and_ann(y, seed, rng)
+    K = len(np.unique(y)) if known == "known" else None
+    model = AnswerClustering(K, random_state=0)
+    learner = AskWell(model, panel, goal=float(goal), budget=2000, random_state=seed)
+    return [(seed, case, *stated_and_true(learner, X, y, 100))]
+
+
+def run_items(seed, case):
+    "A run on items without features: up to nine (listed), or more (sampled)."
+    from csc_nb.answer_model import AnswerClustering
+    from csc_nb.ask_well import AskWell
+
+    n, goal = case.split()
+    rng = np.random.default_rng([8, seed])
+    y = rng.integers(int(rng.integers(2, 6)), size=int(n))
+    panel = two_models_and_ann(y, seed, rng)
+    model = AnswerClustering(random_state=0)
+    learner = AskWell(model, panel, goal=float(goal), random_state=seed)
+    items = [f"i{k}" for k in range(int(n))]
+    return [(seed, case, *stated_and_true(learner, items, y, 5 * int(n)))]
+
+
+ROWS_HEAD = "seed case share low high right covered spent answers why".split()
+FEATURED = "blobs iris wine glass newthyroid ecoli".split()  # the interval was set on these
+FEATURED += "ionosphere sonar parkinsons column_3C dermatology".split()
+
+
 def resume(name, head, tasks, run, seconds):
     "Run what the file does not have yet, by the laboratory of chapter 31."
     words = head[: 1 if name == "speed" else 2]  # these name a task
@@ -367,7 +445,7 @@ SETS += ["column_3C", "dermatology"]
 
 def main():
     p = argparse.ArgumentParser(description=__doc__)
-    p.add_argument("part", choices=["products", "coverage", "panels", "speed"])
+    p.add_argument("part", choices="products coverage rows items panels speed".split())
     p.add_argument("--first", type=int, default=0, help="first seed")
     p.add_argument("--repeats", type=int, default=5)
     p.add_argument("--seconds", type=float, default=1e9)
@@ -382,6 +460,14 @@ def main():
         cases = ("realistic 0.94", "realistic 0.97", "products 0.94", "products 0.97")
         tasks = [(s, c) for s in seeds for c in cases]
         resume("coverage", COVERAGE_HEAD, tasks, run_coverage, a.seconds)
+    elif a.part == "rows":
+        goals = ("0.9 known", "0.9 learned")
+        cases = [f"{name} {g}" for g in goals for name in FEATURED]
+        tasks = [(s, c) for s in seeds for c in cases]
+        resume("rows", ROWS_HEAD, tasks, run_rows, a.seconds)
+    elif a.part == "items":
+        tasks = [(s, f"{n} 0.95") for s in seeds for n in (8, 15, 30)]
+        resume("items", ROWS_HEAD, tasks, run_items, a.seconds)
     elif a.part == "speed":
         tasks = [(2000, 25), (100_000, 14)]
         resume("speed", SPEED_HEAD, tasks, run_speed, a.seconds)

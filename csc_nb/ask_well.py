@@ -37,6 +37,7 @@ from .answer_model import AnswerClustering, Priors, opinion_prior
 from .answer_table import Answers
 from .oracles import SAVE, ActiveLearner, Dialogue, LearnerState, Pair, Runner, Triple
 from .oracles import _reworded, drive
+from .ids import counted
 from .vocabulary import RESPONSES
 
 # %% ../nbs/42_ask_well.ipynb #0ae49255
@@ -974,6 +975,8 @@ class Annotator:
         self.name, self.oracle = str(name), oracle
         alone = "people" if oracle is None else self.name
         self.group = str(alone if group is None else group)
+        if not isinstance(kinds, (tuple, list, set)):
+            kinds = (kinds,)  # one kind; what is none is refused by the panel
         self.price, self.kinds, self.max_calls = price, tuple(kinds), max_calls
 
     @property
@@ -1070,6 +1073,35 @@ class TripleFor(_For, Triple):
     price: float = field(default=1.0, kw_only=True)  # of the answer
 
 
+def _check_member(m):
+    "Refuse, in a sentence, an annotator that could not be asked or paid."
+    lost = [a for a in ("name", "group", "price", "kinds") if not hasattr(m, a)]
+    if lost:
+        raise ValueError(
+            f"{m!r} cannot sit on a panel: it has no {', '.join(lost)}. "
+            "Wrap it: Annotator('name', oracle, price=…)."
+        )
+    if not str(m.name).strip():
+        raise ValueError("An annotator has no name; give one, as Annotator('Ann').")
+    unknown = [k for k in m.kinds if k not in ("pair", "triple")]
+    if unknown or not m.kinds:
+        raise ValueError(f"{m.name}: kinds={m.kinds!r}; 'pair', 'triple' or both.")
+    try:
+        ok = all(0 <= price_of(m, kind) < np.inf for kind in m.kinds)
+    except (TypeError, ValueError, KeyError):
+        ok = False
+    if not ok:
+        raise ValueError(
+            f"{m.name}: price={m.price!r}; a number that is not negative, or one for "
+            f"each of {', '.join(m.kinds)}."
+        )
+    limit = getattr(m, "max_calls", None)
+    if limit is not None and not (isinstance(limit, Integral) and limit >= 0):
+        raise ValueError(
+            f"{m.name}: max_calls={limit!r}; a whole number that is not negative, or None."
+        )
+
+
 def as_panel(
     panel,  # annotators, or names of persons
 ) -> list:  # of objects with name, group, price, kinds
@@ -1085,30 +1117,17 @@ def as_panel(
     list
         of objects with name, group, price, kinds
     """
-    if not panel:
+    if isinstance(panel, (str, dict)) or not hasattr(panel, "__iter__"):
+        raise ValueError(
+            f"panel={panel!r}: give a list of annotators, as [Annotator('Ann', price=1)]."
+        )
+    made = [Annotator(m) if isinstance(m, str) else m for m in panel]
+    if not made:
         raise ValueError(
             "panel is empty: give at least one annotator, as Annotator('Ann', price=1)."
         )
-    made = [Annotator(m) if isinstance(m, str) else m for m in panel]
     for m in made:
-        lost = [a for a in ("name", "group", "price", "kinds") if not hasattr(m, a)]
-        if lost:
-            raise ValueError(
-                f"{m!r} cannot sit on a panel: it has no {', '.join(lost)}. "
-                "Wrap it: Annotator('name', oracle, price=…)."
-            )
-        unknown = [k for k in m.kinds if k not in ("pair", "triple")]
-        if unknown or not m.kinds:
-            raise ValueError(f"{m.name}: kinds={m.kinds!r}; 'pair', 'triple' or both.")
-        try:
-            ok = all(0 <= price_of(m, kind) < np.inf for kind in m.kinds)
-        except (TypeError, ValueError, KeyError):
-            ok = False
-        if not ok:
-            raise ValueError(
-                f"{m.name}: price={m.price!r}; a number that is not negative, or one for "
-                f"each of {', '.join(m.kinds)}."
-            )
+        _check_member(m)
     names = [m.name for m in made]
     twice = [n for n in names if names.count(n) > 1]
     if twice:
@@ -1301,6 +1320,45 @@ class AskState(LearnerState):
         )  # fmt: skip
 
 
+def _check_items(ids):
+    "Names of items: two at least, none of them empty."
+    if len(ids) < 2:
+        raise ValueError(
+            f"{counted(len(ids), 'item')}: there is nothing to ask about. Give two."
+        )
+    for k, i in enumerate(ids):
+        if i is None or i != i:
+            raise ValueError(f"Item {k} has no name ({i!r}): give it one, or leave it out.")
+
+
+def _whole_rows(given):
+    "Row numbers of questions, if they are whole numbers."
+    if given.dtype.kind in "iu":
+        return given.astype(np.int64)
+    if given.dtype.kind == "f" and (given == np.floor(given)).all():
+        return given.astype(np.int64)
+    raise ValueError(
+        "questions must be row numbers: whole numbers from 0. For names give sample_id."
+    )
+
+
+def _check_distinct(given):
+    "No question about one item twice, and none that stands twice."
+    twin = np.flatnonzero((np.diff(given, axis=1) == 0).any(1))
+    if len(twin):
+        raise ValueError(
+            f"{counted(len(twin), 'question')} between an item and itself: the first is "
+            f"question {twin[0]}. Leave it out."
+        )
+    _, first = np.unique(given, axis=0, return_index=True)
+    if len(first) < len(given):
+        again = np.setdiff1d(np.arange(len(given)), first)
+        raise ValueError(
+            f"{counted(len(again), 'question')} asked twice: the first is question "
+            f"{again[0]}. Leave it out; second opinions are asked for anyway."
+        )
+
+
 class Heard(NamedTuple):
     """An answer that was not asked for now.
 
@@ -1449,10 +1507,23 @@ class AskWell(ActiveLearner):
         self._featureless = plain
         if plain:
             ids = list(X)
+            _check_items(ids)
             super()._set_data(np.arange(len(ids), dtype=float)[:, None], ids)
         else:
             super()._set_data(X, sample_id)
+            self._check_size()
         self._asked_list = self._question_rows()
+
+    def _check_size(self):
+        "At least two rows, and not fewer than clusters."
+        n, K = len(self._X), getattr(self.model, "n_clusters", None)
+        if n < 2:
+            raise ValueError("X has one row: there is nothing to ask about. Give two.")
+        if isinstance(K, Integral) and K > n:
+            raise ValueError(
+                f"X has {n} rows and the model n_clusters={K}: give fewer clusters, or "
+                "None to have their number learned."
+            )
 
     def _question_rows(self):
         "The questions that may be asked, as rows; None: found among neighbours."
@@ -1460,7 +1531,17 @@ class AskWell(ActiveLearner):
             if self.question_features is not None:
                 raise ValueError("question_features needs questions.")
             return None
-        given = np.asarray(self.questions)
+        if self.question_features is not None and not self._featureless:
+            raise ValueError(
+                "question_features stand beside a list of items; these items have features "
+                "of their own. Leave one of the two out."
+            )
+        try:
+            given = np.asarray(self.questions)
+        except ValueError:
+            raise ValueError(
+                "questions are not all of one length: pairs or triples, not both."
+            ) from None
         if given.ndim != 2 or given.shape[1] not in (2, 3) or not len(given):
             raise ValueError(
                 f"questions has shape {given.shape}: give one row for each question, with "
@@ -1475,13 +1556,29 @@ class AskWell(ActiveLearner):
                     f"is {unknown[0]!r}."
                 )
             given = np.array([[place[i] for i in row] for row in given.tolist()])
-        given = np.sort(given.astype(np.int64), axis=1)
+        given = np.sort(_whole_rows(given), axis=1)
         if given.min() < 0 or given.max() >= len(self._X):
             raise ValueError(f"questions name rows outside the {len(self._X)} items.")
-        F = self.question_features
-        if F is not None and len(np.asarray(F)) != len(given):
-            raise ValueError(f"{len(given)} questions but {len(np.asarray(F))} features.")
+        _check_distinct(given)
+        self._check_looks(len(given))
         return given
+
+    def _check_looks(self, N):
+        "Features of questions: a row of numbers for each."
+        if self.question_features is None:
+            return
+        try:
+            F = np.asarray(self.question_features, float)
+        except (TypeError, ValueError):
+            raise ValueError("question_features must be numbers.") from None
+        if len(F) != N:
+            raise ValueError(f"{N} questions but {len(F)} features.")
+        bad = np.flatnonzero(~np.isfinite(F.reshape(N, -1)).all(1))
+        if len(bad):
+            raise ValueError(
+                f"{counted(len(bad), 'question')} with features that are not finite: the "
+                f"first is question {bad[0]}. Fill them in, or leave the question out."
+            )
 
     @property
     def _by_question(self):
@@ -1490,6 +1587,11 @@ class AskWell(ActiveLearner):
 
     def _begin(self, X, rng):
         self._check_params()
+        if self.model is not None and not hasattr(self.model, "item_params"):
+            raise ValueError(
+                f"model is a {type(self.model).__name__}; AskWell asks for an "
+                "AnswerClustering (chapter 41): only it says who errs how often."
+            )
         state = AskState(rng=rng)
         self._once = {}
         state.belief = self._believe(state)
@@ -1794,7 +1896,8 @@ class AskWell(ActiveLearner):
                 state.why = "the goal is reached"
                 return []
         given = np.bincount([t[2] for t in state.told], minlength=len(self._members))
-        offers, can_ask, can_tell = [], [], np.zeros(len(self._members))
+        offers, can_ask, too_dear = [], [], False
+        can_tell = np.zeros(len(self._members))
         for block in state.belief.blocks(state.rng):
             for e, m in enumerate(self._members):
                 limit = getattr(m, "max_calls", None)
@@ -1804,6 +1907,7 @@ class AskWell(ActiveLearner):
                     continue
                 price = price_of(m, block.kind)
                 if price > left + 1e-9:
+                    too_dear = True
                     continue
                 bits = self._bits(state.belief, block, e, ok)
                 can_ask.append((block, e, ok, price, bits))
@@ -1816,7 +1920,8 @@ class AskWell(ActiveLearner):
             offers += [(rate[t], bits[t], e, block.kind, block.items[ok[t]]) for t in top]
         offers.sort(key=lambda o: -o[0])
         if not offers:
-            state.why = "nothing is left to ask for this money"
+            short = "nothing is left to ask for this money"
+            state.why = short if too_dear else "nothing is left to ask"
             return []
         if offers[0][0] <= self.min_rate:
             state.why = "no question is worth its price"
@@ -1881,9 +1986,13 @@ class AskWell(ActiveLearner):
         if self._by_question:  # what nobody was asked is not known better than by counting
             asked = len({items for _, items, _, _ in state.told})
             error = max(error, (1 - asked / len(self._asked_list)) / (asked + 2))
-        few = 3 / math.sqrt(max(len(state.told), 1))
-        doubt = math.hypot(0.5, few if self._by_question else 1 / math.sqrt(seen + 4))
+        if self._by_question:
+            doubt = math.hypot(0.5, 3 / math.sqrt(max(len(state.told), 1)))
+        else:  # clusters of rows need not be the classes that people have in mind
+            doubt = math.hypot(0.65, 1 / math.sqrt(seen + 4))
         low, high = error_interval(error, spread, doubt, self.level)
+        if not self._by_question and low < 1 / len(self._X):
+            low = 0.0  # less than one misplaced row is none
         of = "questions" if self._by_question else "pairs"
         return Statement(
             1 - error, 1 - high, 1 - low, self.level, of, state.spent, len(state.told)
@@ -2042,10 +2151,16 @@ class AskWell(ActiveLearner):
         q
         answer
         """
-        if getattr(q, "annotator", None) not in [m.name for m in self._members]:
+        who = {m.name: m for m in self._members}.get(getattr(q, "annotator", None))
+        if who is None:
             raise ValueError(
                 f"Whose answer is it? Give PairFor(a, b, annotator=…) or TripleFor; the "
                 f"panel is {', '.join(m.name for m in self._members)}."
+            )
+        if q.kind not in who.kinds:
+            raise ValueError(
+                f"{who.name} takes {' and '.join(who.kinds)}, not {q.kind}: see kinds of "
+                "Annotator."
             )
         return super().hear(q, answer)
 
@@ -2195,7 +2310,7 @@ def _read_logs(paths, prices, groups):
     from csc_nb.oracles import read_journal, standing_answers
 
     rows = []
-    for path in paths:
+    for path in [paths] if isinstance(paths, (str, Path)) else paths:
         for e in standing_answers(read_journal(path)[0]):
             who = e.get("annotator") or str(path)
             price = e.get("price")
@@ -2480,10 +2595,14 @@ class PanelOracle:
     ):
         self.panel, self.sure, self.budget, self.name = as_panel(panel), sure, budget, name
         self.same, self.price, self.spent, self.told = same, 0.0, 0.0, []
-        if not 0.5 < sure < 1:
-            raise ValueError(f"sure={sure}: a chance above .5 and below 1.")
-        if not 0 < same < 1:
-            raise ValueError(f"same={same}: a chance between 0 and 1.")
+        if not (isinstance(sure, Real) and 0.5 < sure < 1):
+            raise ValueError(f"sure={sure!r}: a chance above .5 and below 1.")
+        if not (isinstance(same, Real) and 0 < same < 1):
+            raise ValueError(f"same={same!r}: a chance between 0 and 1.")
+        if budget is not None and not (isinstance(budget, Real) and budget >= 0):
+            raise ValueError(
+                f"budget={budget!r}: money, a number that is not negative; None: no limit."
+            )
         for m in self.panel:
             if _is_person(m):
                 raise ValueError(
@@ -2501,6 +2620,8 @@ class PanelOracle:
         question,  # a `Pair` or `Triple`
     ):  # the answer; None: the money is gone
         "Ask the panel about one question."
+        if not hasattr(question, "kind"):
+            raise TypeError(f"A question is a Pair or a Triple, not {question!r}.")
         kind, items = question.kind, tuple(sorted(question.items))
         self.price = 0.0
         if (kind, items) not in self._known:

@@ -21,6 +21,7 @@ import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import parsedate_to_datetime
+from numbers import Integral, Real
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -343,7 +344,15 @@ def read_address(
     -------
     Address
     """
+    if not isinstance(allow_remote, bool):
+        raise ValueError(
+            f"allow_remote={allow_remote!r}: True or False; a word would be taken for yes."
+        )
     parts = urlsplit(url if isinstance(url, str) else "")
+    try:
+        parts.port
+    except ValueError:
+        raise ValueError(f"url: {parts.netloc} has no port between 0 and 65535.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("url: give an address such as 'http://127.0.0.1:8000/v1'.")
     if "@" in parts.netloc:
@@ -377,6 +386,24 @@ def _check_localhost(address):
 # %% ../nbs/42a_chat_annotator.ipynb #b1ed5661
 #| code-fold: true
 #| code-summary: "ChatAnnotator"
+def _check_numbers(**given):
+    "Numbers of a `ChatAnnotator`: each in its range, or a sentence."
+    whole = {"max_calls": 0, "retries": 0, "concurrency": 1, "max_tokens": 1}
+    for name, value in given.items():
+        if name in whole:
+            least = whole[name]
+            ok = isinstance(value, Integral) and value >= least
+            need = f"a whole number, at least {least}"
+        elif name == "timeout":
+            ok = isinstance(value, Real) and 0 < value < float("inf")
+            need = "seconds, above 0"
+        else:
+            ok = isinstance(value, Real) and 0 <= value < float("inf")
+            need = "a number that is not negative"
+        if not ok or isinstance(value, bool):
+            raise ValueError(f"{name}={value!r}: {need}.")
+
+
 class ChatError(RuntimeError):
     "The service did not answer; the message says why, without the key."
 
@@ -494,7 +521,14 @@ class ChatAnnotator:
         read=None,  # read(text, kind) gives the answer; None: `read_reply`
     ):
         self.address = read_address(url, allow_remote)
-        self.model, self.name = str(model), str(name or model)
+        if not isinstance(model, str) or not model.strip():
+            raise ValueError(f"model={model!r}: give its name, as the service calls it.")
+        _check_numbers(
+            price=price, max_calls=max_calls, timeout=timeout, retries=retries, wait=wait,
+            longest_wait=longest_wait, concurrency=concurrency, max_tokens=max_tokens,
+        )  # fmt: skip
+        self.model, self.name = model, str(name or model)
+        kinds = kinds if isinstance(kinds, (tuple, list, set)) else (kinds,)
         self.group, self.kinds = str(group or model), tuple(kinds)
         self.price, self.max_calls = float(price), int(max_calls)
         self.key_env, self.after_crash = key_env, after_crash
@@ -503,6 +537,10 @@ class ChatAnnotator:
         self.max_tokens, self.options = max_tokens, dict(options or {})
         self._read = read_reply if read is None else read
         self._check(key_env, after_crash)
+        if not isinstance(template, (str, dict, type(None))):
+            raise ValueError(
+                f"template={template!r}: a text with {{a}} and {{b}}, or {{kind: text}}."
+            )
         given = {"pair": template} if isinstance(template, str) else dict(template or {})
         self.templates = {**TEMPLATES, **given}
         self._check_templates()
@@ -512,11 +550,6 @@ class ChatAnnotator:
         self._mutex, self._warned = threading.Lock(), False
 
     def _check(self, key_env, after_crash):
-        if not (self.price >= 0 and self.max_calls >= 0 and self.concurrency >= 1):
-            raise ValueError(
-                f"price={self.price}, max_calls={self.max_calls}, concurrency="
-                f"{self.concurrency}: not negative, and at least one request at a time."
-            )
         if after_crash not in ("ask", "unsure"):
             raise ValueError(f"after_crash={after_crash!r}; expected 'ask' or 'unsure'.")
         unknown = [k for k in self.kinds if k not in TEMPLATES]
@@ -549,6 +582,8 @@ class ChatAnnotator:
             return list(self._columns)
         show = [show] if isinstance(show, str) else list(show)
         unknown = [c for c in show if c not in self._columns]
+        if not show:
+            raise ValueError("show is empty: no column would be sent. Name one, or None.")
         if unknown:
             raise ValueError(
                 f"show names {unknown[0]!r}; the columns are "
@@ -826,7 +861,12 @@ def _table_columns(items):
         if len(sizes) > 1:
             raise ValueError(f"items: the columns have {sorted(sizes)} rows.")
         return columns, next(iter(sizes), 0)
-    rows = list(items)
+    rows = list(items) if hasattr(items, "__iter__") else None
+    if rows is None or not all(hasattr(row, "get") for row in rows):
+        raise ValueError(
+            "items: give a data frame, a dictionary of columns, or a list of dictionaries, "
+            "as [{'name': 'Acer X1'}, …]; plain texts are asked without items."
+        )
     names = list(dict.fromkeys(c for row in rows for c in row))
     return {c: [row.get(c) for row in rows] for c in names}, len(rows)
 

@@ -17,6 +17,7 @@ import math
 import warnings
 from difflib import get_close_matches
 from heapq import heapify, heappop, heappush
+from numbers import Integral, Real
 from time import monotonic
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .answer_table import Answers
 from .graph import _find, blocks, connected, csr_adjacency, edge_ends
+from .ids import counted
 from .vocabulary import COMPARISON, GRADE, PAIR, TRIPLE
 
 # %% ../nbs/43_answers_only.ipynb #6f4975c2
@@ -1122,13 +1124,20 @@ def _solve_block(g, exact, n_init, stop, init, seed):
 
 def _entropy(random_state):
     "Seed material from None, a number, a SeedSequence, or a generator of either kind."
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        return random_state
+    if random_state is None:
+        return None
+    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+        return int(random_state)
     if isinstance(random_state, np.random.SeedSequence):
         return random_state.generate_state(4).tolist()
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**32))
-    return int(random_state.randint(2**31))
+    if hasattr(random_state, "randint"):
+        return int(random_state.randint(2**31))
+    raise ValueError(
+        f"random_state is {random_state!r}: a whole number that is not negative, a "
+        "generator, or None."
+    )
 
 # %% ../nbs/43_answers_only.ipynb #4e51402f
 #| code-fold: true
@@ -1898,6 +1907,9 @@ def _newton_step(F, target, now, beta, ridge=0.3):
     spread = np.clip(now * (1 - now), 0.02, None)
     slope = F.T @ (target - now) - penalty * beta
     curve = (F * spread[:, None]).T @ F + np.diag(penalty)
+    usual = 1 / (1 + np.exp(-np.clip(beta[0], -30, 30)))
+    slope[0] += 1 - 2 * usual  # as if one pair more were `same`, and one `different`
+    curve[0, 0] += 0.5
     return np.linalg.solve(curve, slope)
 
 
@@ -2091,6 +2103,12 @@ def grade_weights(
     result
         a table with columns a, b, answer, weight: one row per pair
     """
+    lost = [c for c in ("a", "b", grade) if c not in df.columns]
+    if lost:
+        raise ValueError(
+            f"{len(lost)} column missing: {lost[0]!r}. Columns here: "
+            f"{', '.join(map(repr, df.columns))}. Say grade='…' if it has another name."
+        )
     ends = np.sort(df[["a", "b"]].to_numpy(dtype=object).astype(str), axis=1)
     rows = df.assign(a=ends[:, 0], b=ends[:, 1])
     rows = rows[rows[grade] != unsure]
@@ -2183,6 +2201,15 @@ def pair_likeness(
         `(p,)` higher is more alike
     """
     first, second = X[pairs[:, 0]], X[pairs[:, 1]]
+    with np.errstate(over="ignore"):
+        size = _row_dot(first, first) + _row_dot(second, second)
+    bad = np.flatnonzero(~np.isfinite(size))
+    if len(bad):
+        raise ValueError(
+            f"Row {pairs[bad[0]].min()} or {pairs[bad[0]].max()} of X has a missing or "
+            "infinite number, or one too large to be squared: fill it in, or leave the "
+            "row out."
+        )
     if metric == "cosine":
         size = np.sqrt(_row_dot(first, first) * _row_dot(second, second))
         return _row_dot(first, second) / np.maximum(size, 1e-300)
@@ -2478,6 +2505,8 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             pairs of ids, the best question first
         """
         check_is_fitted(self, "labels_")
+        if not isinstance(k, Integral) or k < 0:
+            raise ValueError(f"k is {k!r}: a whole number of questions, not negative.")
         n = len(self.items_)
         state = self._sample_seed.generate_state(4).tolist()
         rng = np.random.default_rng([*state, len(self.weight_)])
@@ -2490,6 +2519,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         else:
             ends = [self._codes(np.array(end)) for end in zip(*among)]
             i, j = (np.minimum(*ends), np.maximum(*ends)) if ends else np.zeros((2, 0), int)
+            i, j = i[i != j], j[i != j]
         if not again:
             fresh = ~np.isin(i * n + j, self._answered)
             i, j = i[fresh], j[fresh]
@@ -2514,22 +2544,36 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
                 f"weights is {self.weights!r}. Say 'learned', 'given', or give a fitted "
                 "model with pair_proba."
             )
-        if not 0 <= self.shared < 0.4:
+        if not (isinstance(self.shared, Real) and 0 <= self.shared < 0.4):
             raise ValueError(
-                f"shared is {self.shared}: the chance that a whole group is misled, at "
+                f"shared is {self.shared!r}: the chance that a whole group is misled, at "
                 "least 0 (members err apart) and below 0.4 (worth nothing)."
             )
-        if self.alpha is not None and not 0 <= self.alpha < np.inf:
+        known = isinstance(self.alpha, Real) and 0 <= self.alpha < np.inf
+        if self.alpha is not None and not known:
             raise ValueError(
-                f"alpha is {self.alpha}: how readily clusters open, a number above 0; or "
+                f"alpha is {self.alpha!r}: how readily clusters open, a number above 0; or "
                 "0 for partitions that are all equal before the answers."
             )
         if self.metric not in ("euclidean", "cosine"):
             raise ValueError(f"metric is {self.metric!r}. Say 'euclidean' or 'cosine'.")
-        if self.unasked is not None and not 0 < self.unasked < 1:
+        known = isinstance(self.unasked, Real) and 0 < self.unasked < 1
+        if self.unasked is not None and not known:
             raise ValueError(
-                f"unasked is {self.unasked}: a chance between 0 and 1, or None."
+                f"unasked is {self.unasked!r}: a chance between 0 and 1, or None."
             )
+        for name, least in dict(n_init=1, max_iter=0, n_samples=1, n_neighbors=0).items():
+            value = getattr(self, name)
+            whole = isinstance(value, Integral) and not isinstance(value, bool)
+            if not whole or value < least:
+                raise ValueError(f"{name} is {value!r}: a whole number, at least {least}.")
+        if not (isinstance(self.time_limit, Real) and self.time_limit >= 0):
+            raise ValueError(
+                f"time_limit is {self.time_limit!r}: seconds, not negative; 0 proves "
+                "nothing."
+            )
+        if not isinstance(self.exact, (bool, np.bool_)):
+            raise ValueError(f"exact is {self.exact!r}: True or False.")
 
     @staticmethod
     def _sort_arguments(X, y, answers):
@@ -2577,6 +2621,12 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         plain = np.flatnonzero(kind != TRIPLE)
         triple = np.flatnonzero((kind == TRIPLE) & (response >= 0) & (response < 3))
         thrice = np.repeat(triple, 3)
+        blank = np.flatnonzero(np.isnan(A.weight[kept]) & ~np.isnan(value) & (value != 0))
+        if len(blank):
+            raise ValueError(
+                f"{counted(len(blank), 'answer')} without a weight (NaN): the first is "
+                f"answer {kept[blank[0]]}. Give 1, or leave it out."
+            )
         at = np.tile(np.arange(3), len(triple))  # ab, ac, bc
         a = np.r_[rows[0, plain], rows[np.array([0, 0, 1])[at], thrice]]
         b = np.r_[rows[1, plain], rows[np.array([1, 2, 2])[at], thrice]]

@@ -349,20 +349,40 @@ def test_a_fit_in_the_background_raises_where_it_is_needed_and_can_be_pickled():
 def test_panels_are_checked():
     for bad, words in [
         ([], "panel is empty"),
+        ("Ann", r"panel='Ann': give a list"),
+        ({"Ann": 1}, "give a list of annotators"),
+        (Annotator("a"), "give a list of annotators"),
+        (3, "panel=3"),
+        ([""], "has no name"),
+        ([Annotator("  ")], "has no name"),
+        ([None], "None cannot sit on a panel"),
         ([NoisyOracle([0, 1])], "has no name"),
         ([Annotator("a", price=-1)], "price=-1"),
+        ([Annotator("a", price=float("nan"))], "price=nan"),
+        ([Annotator("a", price=float("inf"))], "price=inf"),
+        ([Annotator("a", price={"triple": 1})], "one for each of pair"),
         ([Annotator("a", price="x")], "price='x'"),
         ([Annotator("a", kinds=("quad",))], "kinds"),
+        ([Annotator("a", kinds=None)], "kinds"),
+        ([Annotator("a", max_calls=-1)], "max_calls=-1"),
+        ([Annotator("a", max_calls=2.5)], "max_calls=2.5"),
+        ([Annotator("a", max_calls="3")], "max_calls='3'"),
         ([Annotator("a"), Annotator("a")], "Two annotators"),
     ]:
         with pytest.raises(ValueError, match=words):
             as_panel(bad)
+    assert as_panel([Annotator("a", kinds="pair")])[0].kinds == ("pair",)
     assert as_panel(["Ann"])[0].is_person
     with pytest.raises(TypeError, match="is a person"):
         Annotator("Ann")(Pair(0, 1))
     learner = AskWell(panel=["Ann"], random_state=0).start(np.random.rand(20, 2))
     with pytest.raises(ValueError, match="Whose answer"):
         learner.hear(Pair(0, 1), "same")
+    with pytest.raises(ValueError, match="Ann takes pair, not triple"):
+        learner.hear(TripleFor(0, 1, 2, annotator="Ann"), "ab")
+    with pytest.raises(ValueError, match="names a row outside X"):
+        learner.hear(PairFor(0, 99, annotator="Ann"), "same")
+    assert learner.n_queries_ == 0 and learner.ask() is not None
 
 
 def test_questions_are_checked():
@@ -370,6 +390,10 @@ def test_questions_are_checked():
         ([["a", "zz"]], "'zz'"),
         ([["a"]], "shape"),
         ([], "shape"),
+        ("x", "shape"),
+        ([["a", "a"]], "1 question between an item and itself"),
+        ([["a", "b"], ["b", "a"]], "1 question asked twice: the first is question 1"),
+        ([["a", "b"], ["a", "b", "c"]], "not all of one length"),
     ]:
         with pytest.raises(ValueError, match=words):
             AskWell(panel=["p"], questions=bad).start(["a", "b", "c"])
@@ -379,6 +403,91 @@ def test_questions_are_checked():
         ).start(["a", "b", "c"])
     with pytest.raises(ValueError, match="300 items are the limit"):
         AskWell(panel=["p"]).start([str(k) for k in range(400)])
+
+
+@pytest.mark.parametrize("rows", [[(0, 1.5)], [(0, None)], [("0", "1")], [(0, np.nan)]])
+def test_row_numbers_are_whole_numbers(rows):
+    with pytest.raises(ValueError, match="questions must be row numbers"):
+        AskWell(panel=["p"], questions=rows).start(np.random.rand(5, 2))
+
+
+@pytest.mark.parametrize("bad", [[[np.nan], [1]], [["x"], ["y"]], [[1], [np.inf]]])
+def test_looks_that_are_no_numbers_are_refused(bad):
+    how = dict(questions=[["a", "b"], ["b", "c"]], question_features=bad)
+    with pytest.raises(ValueError, match="question_features|question with features"):
+        AskWell(panel=["p"], **how).start(["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "items, how, words",
+    [
+        (["a"], {}, "1 item: there is nothing to ask about"),
+        ([], {}, "0 items"),
+        (["a", None], {}, "Item 1 has no name"),
+        ([1.0, np.nan], {}, "Item 1 has no name"),
+        (np.zeros((1, 2)), {}, "X has one row"),
+        (np.zeros((0, 2)), {}, "0 sample"),
+        (np.zeros((4, 2)), dict(model=AnswerClustering(5)), "X has 4 rows"),
+        (np.eye(4), dict(model=COBRAS()), "model is a COBRAS"),
+        (np.eye(4), dict(question_features=[[1.0]]), "needs questions"),
+        (np.eye(4), dict(questions=[(0, 1)], question_features=[[1.0]]), "of their own"),
+        (np.eye(4), dict(budget=-1), "budget"),
+        (np.eye(4), dict(budget=float("nan")), "budget"),
+        (np.eye(4), dict(budget="10"), "budget"),
+        (np.eye(4), dict(goal=1.5), "goal"),
+        (np.eye(4), dict(min_rate=float("nan")), "min_rate"),
+        (np.eye(4), dict(batch_size=0), "batch_size"),
+    ],
+)
+def test_what_cannot_be_asked_about_is_said(items, how, words):
+    with pytest.raises(ValueError, match=words):
+        AskWell(panel=["p"], **how).start(items)
+
+
+def test_no_money_and_free_answers():
+    X, y, _ = simulated()
+    free = Annotator("m", NoisyOracle(y, 0.1, random_state=0), price=0, max_calls=5)
+    learner = AskWell(AnswerClustering(3), [free], budget=0, random_state=0).fit(X)
+    assert learner.n_queries_ == 5 and learner.spent_ == 0
+    assert learner.why_stopped_ == "nothing is left to ask"  # it is not for want of money
+    dear = Annotator("m", NoisyOracle(y, 0.1, random_state=0), price=2)
+    learner = AskWell(AnswerClustering(3), [dear], budget=0, random_state=0).fit(X)
+    assert learner.why_stopped_ == "nothing is left to ask for this money"
+    assert learner.n_queries_ == 0 and len(learner.labels_) == len(X)
+
+
+def test_odd_names_and_ids_survive_the_log(tmp_path):
+    X, y, _ = simulated()
+    X, y = X[:20], y[:20]
+    ids = [f'"é\n,{k}<b>😀' for k in range(20)]
+    who = Annotator('<b>"Zoë"\n', NoisyOracle(y, 0.1, random_state=0))
+    log = tmp_path / "odd.jsonl"
+    make = lambda: AskWell(AnswerClustering(2), [who], random_state=0)
+    with PanelRunner(make(), X, ids, journal=log) as run:
+        run.run(run.learner.ask_panel, 12)
+        told = list(run.learner.state_.told)
+    with PanelRunner(make(), X, ids, journal=log) as run:
+        assert run.learner.state_.told == told
+    report = panel_report(str(log))  # one path is as good as a list of one
+    assert report.annotator.tolist() == [who.name] and report.n_answers.tolist() == [12]
+
+
+@pytest.mark.parametrize("word", ["same", "different", "unsure"])
+def test_one_word_for_everything(word):
+    "Whatever it says, the share of right pairs stays a share."
+    X, _, _ = simulated()
+    learner = AskWell(AnswerClustering(3), [Annotator("m", lambda q: word)], random_state=0)
+    st = learner.start(X).consult(25).statement_
+    assert 0 <= st.low <= st.share <= st.high <= 1 and len(learner.labels_) == len(X)
+
+
+@pytest.mark.parametrize("said", [None, "", 2, "perhaps so", float("nan")])
+def test_an_answer_that_is_none_is_refused_and_not_paid(said):
+    X, _, _ = simulated()
+    learner = AskWell(AnswerClustering(3), ["Ann"], random_state=0).start(X)
+    with pytest.raises(ValueError, match="is empty|not understood"):
+        learner.tell(learner.ask(), said)
+    assert learner.spent_ == 0 and learner.n_queries_ == 0
 
 
 def test_triples_have_prices_of_their_own_and_whole_learners_are_cloned():
@@ -754,9 +863,17 @@ def test_a_panel_without_money_members_or_hands():
         PanelOracle(["Ann"])
     with pytest.raises(ValueError, match="takes questions of kind triple"):
         PanelOracle([Annotator("a", oracle)])(Triple(0, 1, 2))
-    for wrong in (dict(sure=0.4), dict(same=1)):
-        with pytest.raises(ValueError):
-            PanelOracle([Annotator("a", oracle)], **wrong)
+    nan = float("nan")
+    for name, values in dict(
+        sure=(0.4, 1, nan, "x", None), same=(0, 1, nan), budget=(-1, nan, "5")
+    ).items():
+        for value in values:
+            with pytest.raises(ValueError, match=f"{name}={value!r}"):
+                PanelOracle([Annotator("a", oracle)], **{name: value})
+    with pytest.raises(TypeError, match="A question is a Pair or a Triple"):
+        PanelOracle([Annotator("a", oracle)])((0, 1))
+    assert PanelOracle([Annotator("a", oracle)], budget=0)(Pair(0, 1)) is None
+    assert PanelOracle([Annotator("a", oracle, price=0)], budget=0)(Pair(0, 1)) == -1
     shy = PanelOracle([Annotator("a", lambda q: "unsure"), Annotator("b", oracle)])
     assert shy(Pair(0, 2)) == 1
     only = PanelOracle([Annotator("a", lambda q: "unsure")])

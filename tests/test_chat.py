@@ -419,6 +419,12 @@ def test_what_is_no_address(url):
         read_address(url)
 
 
+@pytest.mark.parametrize("url", ["http://127.0.0.1:99999/v1", "http://127.0.0.1:abc"])
+def test_a_port_that_is_none(url):
+    with pytest.raises(ValueError, match="has no port between 0 and 65535"):
+        read_address(url)
+
+
 # prompts
 
 
@@ -448,6 +454,46 @@ def test_templates_are_checked_and_used(serve):
     m(Pair(0, 1))
     sent = json.loads(server.requests[0][1])["messages"][-1]["content"]
     assert sent == 'Same? {"name": "item 0"} / {"name": "item 1"}'
+
+
+@pytest.mark.parametrize(
+    "how, words",
+    [
+        (dict(price=-1), "price=-1"),
+        (dict(price=float("nan")), "price=nan"),
+        (dict(price="x"), "price='x'"),
+        (dict(max_calls=-1), "max_calls=-1"),
+        (dict(max_calls=1.5), "max_calls=1.5"),
+        (dict(max_calls=True), "max_calls=True"),
+        (dict(timeout=0), "timeout=0"),
+        (dict(timeout=None), "timeout=None"),
+        (dict(retries=-1), "retries=-1"),
+        (dict(concurrency=0), "concurrency=0"),
+        (dict(wait=float("inf")), "wait=inf"),
+        (dict(kinds=()), "kinds"),
+        (dict(kinds=None), "kinds"),
+        (dict(template=5), "template=5"),
+        (dict(items=5), "items: give a data frame"),
+        (dict(items=["x", "y"]), "items: give a data frame"),
+        (dict(show=[]), "show is empty"),
+        (dict(show=["nope"]), "show names 'nope'"),
+        (dict(allow_remote="no"), "allow_remote='no'"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(how, words):
+    with pytest.raises(ValueError, match=words):
+        ChatAnnotator("http://127.0.0.1:9/v1", "t", **({"items": ITEMS} | how))
+
+
+@pytest.mark.parametrize("model", ["", " ", None, 5])
+def test_a_model_has_a_name(model):
+    with pytest.raises(ValueError, match="model="):
+        ChatAnnotator("http://127.0.0.1:9/v1", model, items=ITEMS)
+
+
+def test_one_kind_needs_no_tuple():
+    m = ChatAnnotator("http://127.0.0.1:9/v1", "t", items=ITEMS, kinds="pair")
+    assert m.kinds == ("pair",)
 
 
 def test_missing_cells_are_left_out():

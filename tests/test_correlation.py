@@ -4,6 +4,7 @@ from itertools import combinations
 from math import factorial
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from csc_nb.answer_table import Answers
@@ -551,6 +552,20 @@ def test_answers_about_rows_that_are_not_there_are_refused():
         (dict(shared=0.4), "shared is 0.4"),
         (dict(metric="far"), "metric is 'far'"),
         (dict(unasked=1.5), "unasked is 1.5"),
+        (dict(unasked="x"), "unasked is 'x'"),
+        (dict(shared="x"), "shared is 'x'"),
+        (dict(alpha=-1), "alpha is -1"),
+        (dict(alpha="x"), "alpha is 'x'"),
+        (dict(n_init=0), "n_init is 0"),
+        (dict(n_init=True), "n_init is True"),
+        (dict(max_iter=1.5), "max_iter is 1.5"),
+        (dict(n_samples=0), "n_samples is 0"),
+        (dict(n_neighbors=-1), "n_neighbors is -1"),
+        (dict(time_limit=None), "time_limit is None"),
+        (dict(time_limit=float("nan")), "time_limit is nan"),
+        (dict(exact="yes"), "exact is 'yes'"),
+        (dict(random_state="x"), "random_state is 'x'"),
+        (dict(random_state=-1), "random_state is -1"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(how, message):
@@ -562,6 +577,68 @@ def test_comparisons_are_refused_with_a_repair():
     A = Answers(["h"], ["l"], ["left"], ["r"], kind="comparison")
     with pytest.raises(ValueError, match="1 answers are comparisons.*select_kind"):
         CorrelationClustering().fit(A)
+
+
+@pytest.mark.parametrize("weights", ["learned", "given"])
+def test_an_answer_without_a_weight_is_not_left_out_in_silence(weights):
+    A = Answers(["x", "y"], ["y", "z"], ["same", "different"], weight=[1, np.nan])
+    with pytest.raises(ValueError, match="1 answer without a weight .NaN.*answer 1"):
+        CorrelationClustering(weights).fit(A)
+    B = Answers(["x", "y"], ["y", "z"], ["same", "unsure"], weight=[1, np.nan])
+    assert CorrelationClustering(weights).fit(B).labels_.tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, 1e300])
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+def test_rows_that_cannot_be_compared_are_named(bad, metric):
+    X = np.ones((4, 2))
+    X[2, 1] = bad
+    A = Answers([0, 1], [1, 2], ["same", "different"], ids=False, n_samples=4)
+    with pytest.raises(ValueError, match="Row 1 or 2 of X has a missing or infinite"):
+        CorrelationClustering(metric=metric).fit(X, answers=A)
+
+
+def test_questions_that_cannot_be_named():
+    A = Answers(list("abc"), list("bcd"), ["same", "different", "same"])
+    model = CorrelationClustering().fit(A)
+    for k in (-1, 1.5, "2"):
+        with pytest.raises(ValueError, match="k is"):
+            model.ask_next(k)
+    with pytest.raises(ValueError, match="first is 'zz'"):
+        model.ask_next(2, among=[("a", "zz")])
+    assert model.ask_next(2, among=[("a", "a")]) == []
+    assert len(model.ask_next(1000)) == 3  # as many as there are
+
+
+def test_grades_under_another_name():
+    df = pd.DataFrame({"a": ["x"], "b": ["y"], "score": [4]})
+    with pytest.raises(ValueError, match="1 column missing: 'grade'"):
+        grade_weights(df)
+    assert grade_weights(df, grade="score").weight.tolist() == [1.5]
+
+
+@pytest.mark.parametrize("weights", ["learned", "given"])
+def test_odd_names_of_items_and_people(weights):
+    a, b = ['"q",', "é\n", ""], ["<b>😀", " ", "1"]
+    words = ["same", "different", "same"]
+    A = Answers(a, b, words, annotator=["Zoë", "<i>", "Zoë"])
+    model = CorrelationClustering(weights).fit(A)
+    z = dict(zip(model.items_.tolist(), model.labels_.tolist()))
+    assert z['"q",'] == z["<b>😀"] and z[""] == z["1"] and z["é\n"] != z[" "]
+
+
+@pytest.mark.parametrize("who", [["p", "i", "p"], ["p", "p", "p"], ["p", "q", "r"]])
+def test_three_answers_that_nothing_contradicts_are_kept(who):
+    "A share of `same` found in three pairs must not make a liar of who said `different`."
+    A = Answers(list("ace"), list("bdf"), ["same", "different", "same"], annotator=who)
+    model = CorrelationClustering().fit(A)
+    assert model.labels_.tolist() == [0, 0, 1, 2, 3, 3]
+    assert model.pair_proba("c", "d") < 0.5 < model.pair_proba("a", "b")
+
+
+def test_one_pair_said_both_ways_stays_open():
+    A = Answers(list("aa"), list("bb"), ["same", "different"])
+    assert 0.25 < CorrelationClustering().fit(A).pair_proba("a", "b") < 0.75
 
 
 def test_something_else_in_the_place_of_answers_is_refused():
