@@ -12,6 +12,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 import attributes
 import cells
 import longlines
+import machine
 import modules
 import mutants
 import release
@@ -32,6 +33,9 @@ def shown(**data):
         (printed("ARI 0.51\n"), printed("ARI 0.51\n"), True),
         (printed("ARI 0.51\n"), printed("ARI 0.52\n"), True),  # one unit of the last place
         (printed("ARI 0.51\n"), printed("ARI 0.53\n"), False),
+        (printed("gap 1e-16\n"), printed("gap 2e-15\n"), True),  # nothing but rounding
+        (printed("gap 1e-16\n"), printed("gap 2e-10\n"), False),
+        (printed("gap 1e-3\n"), printed("gap 2e-3\n"), False),
         (printed("7 rows"), printed("8 rows"), False),
         (printed("a is wrong"), printed("b is wrong"), False),
         (printed("x"), [], False),
@@ -55,6 +59,26 @@ def shown(**data):
 )
 def test_saved_text_is_compared_with_what_a_cell_prints(saved, now, same):
     assert cells.same_outputs(saved, now) == same
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_pages_are_computed_with_the_same_vectors_everywhere(monkeypatch, wide):
+    set_here = {"OPENBLAS_CORETYPE": "Zen"}
+    monkeypatch.setattr(machine.os, "environ", set_here)
+    monkeypatch.setattr(machine.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(machine, "has", lambda flag: wide or flag == "avx2")
+    machine.plain_arithmetic()
+    assert set_here["OPENBLAS_CORETYPE"] == "Zen"  # the user's word counts
+    assert set_here["NUMBA_CPU_NAME"] == "haswell"
+    assert ("NPY_DISABLE_CPU_FEATURES" in set_here) == wide
+
+
+def test_another_processor_keeps_its_own_arithmetic(monkeypatch):
+    set_here = {}
+    monkeypatch.setattr(machine.os, "environ", set_here)
+    monkeypatch.setattr(machine.platform, "machine", lambda: "arm64")
+    machine.plain_arithmetic()
+    assert set(set_here) == set(machine.ONE_THREAD)
 
 
 def test_pictures_are_not_compared():

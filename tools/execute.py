@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
+from machine import plain_arithmetic
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,8 +98,7 @@ def main():
     ap.add_argument("--slow", action="store_true")
     ap.add_argument("--jobs", type=int, default=os.cpu_count())
     args = ap.parse_args()
-    for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(v, "1")
+    plain_arithmetic()
     os.environ["CSC_NB_QUIET"] = "1"  # no page shows that a kernel was compiled
     os.environ.pop(
         "MPLBACKEND", None

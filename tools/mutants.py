@@ -30,6 +30,8 @@ import tomllib
 from multiprocessing.connection import wait
 from pathlib import Path
 
+from machine import plain_arithmetic
+
 ROOT = Path(__file__).resolve().parent.parent
 PLACES = ROOT / ".mutants"
 RESULTS = PLACES / "results.jsonl"
@@ -309,8 +311,7 @@ def main():
         "--trust", action="store_true", help="the tests pass as it is: not seen"
     )
     args = ap.parse_args()
-    for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(v, "1")
+    plain_arithmetic()
     if args.again:
         RESULTS.unlink(missing_ok=True)
     PLACES.mkdir(exist_ok=True)

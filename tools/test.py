@@ -18,6 +18,7 @@ from pathlib import Path
 import attributes
 import longlines as long_lines
 from execute import notebooks, source_hash
+from machine import plain_arithmetic
 
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = {}
@@ -244,8 +245,7 @@ def main():
     ap.add_argument("steps", nargs="*", choices=[[], *STEPS], default=[])
     ap.add_argument("--slow", action="store_true")
     args = ap.parse_args()
-    for v in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(v, "1")
+    plain_arithmetic()
     os.environ["CSC_NB_QUIET"] = "1"
     failed = []
     for name in args.steps or STEPS:

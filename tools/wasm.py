@@ -25,6 +25,7 @@ os.environ |= {
     "NUMBA_LOOP_VECTORIZE": "0",
     "NUMBA_SLP_VECTORIZE": "0",
     "NUMBA_CPU_NAME": "generic",
+    "NUMBA_CPU_FEATURES": "",
     "NUMBA_CACHE_DIR": tempfile.mkdtemp(prefix="csc_wasm_"),
 }
 ROOT = Path(__file__).resolve().parent.parent
