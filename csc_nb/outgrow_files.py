@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['IN_PIECES', 'Labeller', 'labeller_of', 'save_labeller', 'read_labeller',
-           'scheduler', 'Rows', 'read_rows', 'read_answers', 'write_labels', 'labels_path',
-           'cluster_file']
+           'scheduler', 'Rows', 'read_rows', 'answer_pieces', 'stream_answers',
+           'read_answers', 'write_labels', 'labels_path', 'cluster_file']
 
 # %% ../nbs/34a_outgrow_files.ipynb #667e31dc
 #| code-fold: true
@@ -219,7 +219,7 @@ def scheduler(
 
 # %% ../nbs/34a_outgrow_files.ipynb #4ec61cd9
 #| code-fold: true
-#| code-summary: "read_rows, read_answers"
+#| code-summary: "read_rows, stream_answers, read_answers"
 class Rows(NamedTuple):
     """A large table: its pieces, and ids if it has them.
 
@@ -278,10 +278,64 @@ def read_rows(
     return Rows(Chunks(frame[wanted]), wanted, ids)
 
 
+def answer_pieces(
+    source,  # Parquet path, data frame (Dask too), list of frames, function → iterator
+):
+    """The frames of a table of answers, one after the other.
+
+    Parameters
+    ----------
+    source
+        Parquet path, data frame (Dask too), list of frames, function → iterator
+    """
+    if isinstance(source, (str, os.PathLike)):
+        import pyarrow.dataset as ds
+
+        for batch in ds.dataset(source, format="parquet").to_batches():
+            if batch.num_rows:
+                yield batch.to_pandas()
+    elif hasattr(source, "partitions"):
+        for part in source.partitions:
+            yield part.compute()
+    elif hasattr(source, "iloc"):
+        yield source
+    else:
+        yield from source() if callable(source) else source
+
+
+def stream_answers(
+    source,  # as in `answer_pieces`
+    **how,  # as in `Answers`
+) -> Answers:
+    """All answers as one table; only codes of 32 bits stay of the pieces that were read.
+
+    Parameters
+    ----------
+    source
+        as in `answer_pieces`
+    **how
+        as in `Answers`
+
+    Returns
+    -------
+    Answers
+    """
+    tables = []
+    for number, frame in enumerate(answer_pieces(source)):
+        try:
+            table = Answers.from_frame(frame, **how)
+        except (TypeError, ValueError) as e:
+            raise type(e)(f"answers, piece {number} (counted from 0): {e}") from None
+        tables.append(table)
+    if not tables:
+        return Answers([], [], [], **how)
+    return tables[0].merge(*tables[1:]) if len(tables) > 1 else tables[0]
+
+
 def read_answers(
     paths: list,  # Parquet, CSV or logs
 ):
-    """All answers as one table.
+    """All answers as one table; Parquet is read piece by piece.
 
     Parameters
     ----------
@@ -291,9 +345,7 @@ def read_answers(
     tables = []
     for path in map(Path, paths):
         if path.suffix == ".parquet":
-            import pandas as pd
-
-            tables.append(Answers.from_frame(pd.read_parquet(path)))
+            tables.append(stream_answers(path))
         else:
             read = Constraints.from_log if path.suffix == ".jsonl" else Constraints.from_csv
             tables.append(read(path).answers)

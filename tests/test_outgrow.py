@@ -33,7 +33,13 @@ from csc_nb.outgrow import (
     pooled,
     survey,
 )
-from csc_nb.outgrow_files import cluster_file, labeller_of, labels_path
+from csc_nb.outgrow_files import (
+    cluster_file,
+    labeller_of,
+    labels_path,
+    read_answers,
+    stream_answers,
+)
 from csc_nb.softmax import logits, maximise, mutual_information, probs
 
 da = pytest.importorskip("dask.array")
@@ -445,3 +451,53 @@ def test_labels_beside_an_array_and_a_run_that_was_killed(tmp_path):
     assert np.array_equal(np.load(run["out"]), z)
     with pytest.raises(ValueError, match="was not made from this table"):
         cluster_file(path, [said_file], method="rdp-means", n_clusters=3)
+
+
+class TestAnswersInPieces:
+    def frame(self, m=400, seed=0):
+        pd = pytest.importorskip("pandas")
+        rng = np.random.default_rng(seed)
+        a, b = rng.integers(0, 60, (2, m))
+        names = np.array([f"row {i}" for i in range(60)])
+        return pd.DataFrame({
+            "a": names[a],
+            "b": names[(b + (a == b)) % 60],
+            "answer": rng.choice(["same", "different", "unsure"], m),
+            "annotator": rng.choice(["ann", "bob", "cy"], m),
+            "seconds": rng.exponential(3, m),
+        })  # fmt: skip
+
+    @pytest.mark.parametrize("cuts", [(), (1,), (7, 7, 399), range(10, 400, 10)])
+    def test_any_cut_gives_the_table(self, cuts):
+        frame = self.frame()
+        pieces = np.split(np.arange(len(frame)), list(cuts))
+        whole = Answers.from_frame(frame)
+        assert stream_answers([frame.iloc[i] for i in pieces if len(i)]) == whole
+
+    def test_files_and_dask(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        dd = pytest.importorskip("dask.dataframe")
+        frame = self.frame()
+        whole = Answers.from_frame(frame)
+        frame.to_parquet(tmp_path / "said.parquet", row_group_size=37)
+        assert read_answers([tmp_path / "said.parquet"]) == whole
+        assert stream_answers(dd.from_pandas(frame, npartitions=5)) == whole
+        assert stream_answers(lambda: iter([frame])) == whole == stream_answers(frame)
+
+    def test_no_row_is_no_answer(self, tmp_path):
+        pytest.importorskip("pyarrow")
+        self.frame().iloc[:0].to_parquet(tmp_path / "said.parquet")
+        assert read_answers([tmp_path / "said.parquet"]).empty
+
+    def test_a_word_that_is_no_answer_is_named_with_its_piece(self):
+        frame = self.frame()
+        frame.loc[250, "answer"] = "bananas"
+        with pytest.raises(ValueError, match=r"piece 2 \(counted from 0\).*bananas"):
+            stream_answers([frame.iloc[i : i + 100] for i in range(0, 400, 100)])
+
+    def test_grades_are_grades_in_every_piece(self):
+        one = {"a": [1, 2], "b": [3, 4], "answer": [1, 1]}
+        other = {"a": [1, 2], "b": [5, 6], "answer": [4, 3]}
+        with pytest.raises(ValueError, match="piece 1 .* not understood"):
+            stream_answers([one, other])
+        assert stream_answers([one, other], kind="grade").n_answers == 4
