@@ -337,12 +337,12 @@ def _cluster_in_pieces(args):
             f"{given[0]} is not offered for a table in pieces (--scheduler, .npy): "
             "--pairs, --method, --n-clusters, --columns, --id and --set are."
         )
-    params = {}
+    params = dict(random_state=args.seed)
     if args.set:
         from csc_nb.outgrow_files import IN_PIECES
 
         known = IN_PIECES.get(args.method, IN_PIECES["answers"])
-        params = parse_settings(args.set, known)
+        params |= parse_settings(args.set, known)
     run = cluster_file(
         args.data,
         args.pairs,
@@ -353,7 +353,6 @@ def _cluster_in_pieces(args):
         where=None if args.scheduler == "threads" else args.scheduler,
         out=None if args.out == "labels.csv" else args.out,
         params=params,
-        random_state=args.seed,
         say=lambda line: None if args.quiet else show(line, sys.stderr),
     )
     show(

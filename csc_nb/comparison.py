@@ -202,8 +202,7 @@ def compare(
     n_constraints: int = None,  # answers; default: one per row
     repeats: int = 5,  # draws of answers per noise level
     random_state: int = 0,  # the study's seed
-    n_jobs: int = None,  # joblib's
-    progress: bool = False,  # show a progress bar
+    **how,  # n_jobs, progress: as in `csc_nb.sweeps.experiment`
 ) -> Comparison:
     """Fit every method on the same noisy answers, `repeats` times for each share of
     wrong ones.
@@ -224,10 +223,8 @@ def compare(
         draws of answers per noise level
     random_state : int, default=0
         the study's seed
-    n_jobs : int, default=None
-        joblib's
-    progress : bool, default=False
-        show a progress bar
+    **how
+        n_jobs, progress: as in `csc_nb.sweeps.experiment`
 
     Returns
     -------
@@ -242,8 +239,7 @@ def compare(
         partial(run_task, fitted, X, y, m),
         cross(noise=noise, repeat=range(repeats)),
         send=lambda t: dict(seed=own_seed(t)),
-        n_jobs=n_jobs,
-        progress=progress,
+        **how,
     )
     return Comparison(rows)
 

@@ -693,7 +693,6 @@ def toy_counts(
     *,
     length: int = 300,  # words per image, on average
     signal: float = 0.3,  # share of a class's own words; 0 = all classes alike
-    spread: float = 40.0,  # how closely an image follows its class; larger = closer
     r: float = 0.01,
     p: float = 1.0,  # share of pairs given as links, chance that a link is right
     random_state=None,
@@ -710,8 +709,6 @@ def toy_counts(
         words per image, on average
     signal : float, default=0.3
         share of a class's own words; 0 = all classes alike
-    spread : float, default=40.0
-        how closely an image follows its class; larger = closer
     r : float, default=0.01
     p : float, default=1.0
         share of pairs given as links, chance that a link is right
@@ -726,7 +723,7 @@ def toy_counts(
     y = np.arange(n) % n_classes
     base = rng.dirichlet(np.full(n_words, 0.5))
     phi = (1 - signal) * base + signal * rng.dirichlet(np.full(n_words, 0.05), n_classes)
-    q = rng.gamma(spread * phi[y] + 1e-9)
+    q = rng.gamma(40 * phi[y] + 1e-9)  # more than 40: closer to the class
     q /= q.sum(1, keepdims=True)
     X = np.array(
         [rng.multinomial(m, v) for m, v in zip(rng.poisson(length, n) + 1, q)],
@@ -1163,8 +1160,7 @@ def make_linked_blobs(
     n_links: int = 1000,  # rows, features, clusters, links
     *,
     noise: float = 0.0,
-    spread: float = 1.0,
-    box: float = 10.0,  # wrong links, spread, half-width of the box of centres
+    spread: float = 1.0,  # wrong links, spread
     dtype=np.float64,
     random_state=None,
 ) -> Bunch:  # with pairs, value, wrong, centers
@@ -1179,8 +1175,7 @@ def make_linked_blobs(
         rows, features, clusters, links
     noise : float, default=0.0
     spread : float, default=1.0
-    box : float, default=10.0
-        wrong links, spread, half-width of the box of centres
+        wrong links, spread
     dtype : default=np.float64
     random_state : default=None
 
@@ -1192,7 +1187,7 @@ def make_linked_blobs(
     rng = _rng(random_state)
     y = rng.integers(k, size=n)
     y[: min(k, n)] = np.arange(min(k, n))
-    centers = rng.uniform(-box, box, size=(k, d))
+    centers = rng.uniform(-10, 10, size=(k, d))
     X = rng.standard_normal((n, d), dtype=np.float32 if dtype == np.float32 else np.float64)
     X *= spread
     X += centers.astype(X.dtype)[y]

@@ -14,6 +14,7 @@ import inspect
 import json
 import math
 from pathlib import Path
+from typing import NamedTuple
 
 from .answer_table import COLUMNS, Answers, as_table, match_columns
 from csc_nb.files import (
@@ -627,6 +628,7 @@ def read_labelstudio(
         )
     if len(items) != 2:
         raise ValueError(f"items needs two fields, got {items!r}; a third one is head=.")
+    fields = _Fields(items, head, words, control, empty)
     where, rows = [], []
     for t, task in enumerate(tasks):
         place = f"task {t}"
@@ -642,9 +644,7 @@ def read_labelstudio(
                 raise ValueError(f"{spot} of {name} is not an object.")
             if note.get("was_cancelled"):
                 continue
-            row = _annotation(
-                task["data"], note, items, head, words, control, empty, spot, name
-            )
+            row = _annotation(task["data"], note, fields, (spot, name))
             if row:
                 where.append(spot)
                 rows.append(row)
@@ -656,8 +656,20 @@ def read_labelstudio(
     return _built(name, where, columns, {"ids": True, **how})
 
 
-def _annotation(data, note, items, head, words, control, empty, spot, name):
+class _Fields(NamedTuple):
+    "Where an export of Label Studio keeps an answer, as `read_labelstudio` was told."
+
+    items: tuple
+    head: str | None
+    words: dict | None
+    control: str | None
+    empty: str | None
+
+
+def _annotation(data, note, fields, place):
     "One answer as a tuple (a, b, c, answer, kind, annotator, seconds), or None."
+    items, head, words, control, empty = fields
+    spot, name = place
     result = _usable_result(note.get("result"), control, spot, name)
     a, b = (_field(data, f, spot, name) for f in items)
     who = _person(note.get("completed_by"), spot, name)
@@ -1187,20 +1199,28 @@ def _tab_cell(name):
 # %% ../nbs/01g_formats.ipynb #85b1612f
 #| code-fold: true
 #| code-summary: "read_crowd, write_crowd"
+def _crowd_columns(columns):
+    "The headers of the four columns of a crowd's table."
+    known = ("worker", "task", "question", "answer")
+    strange = set(columns or ()) - set(known)
+    if strange:
+        raise ValueError(
+            f"columns= names {sorted(strange)[0]!r}: a crowd's table has the columns "
+            f"{', '.join(known)}; say columns={{'worker': the header here}}."
+        )
+    return [(columns or {}).get(name, name) for name in known]
+
+
 def read_crowd(
     path,
     items: dict = None,  # question, or (task, question) → its two or three items
     between: str = None,  # separator, when the question column holds the ids
-    kind: str = None,  # as in `Answers`; None: pairs and triples by the number of items
-    worker: str = "worker",  # columns
-    task: str = "task",
-    question: str = "question",
-    answer: str = "answer",
+    columns: dict = None,  # worker, task, question, answer → their headers, if others
     words: dict = None,  # their answer → ours
     id_type: str = None,  # "text" or "int", with `between`
     sep: str = None,
     encoding: str = None,
-    **how,  # ids, value_kind, as in `Answers`
+    **how,  # kind, ids, value_kind, as in `Answers`
 ) -> Answers:
     """Read a table of a crowd.
 
@@ -1211,13 +1231,8 @@ def read_crowd(
         question, or (task, question) → its two or three items
     between : str, default=None
         separator, when the question column holds the ids
-    kind : str, default=None
-        as in `Answers`; None: pairs and triples by the number of items
-    worker : str, default='worker'
-        columns
-    task : str, default='task'
-    question : str, default='question'
-    answer : str, default='answer'
+    columns : dict, default=None
+        worker, task, question, answer → their headers, if others
     words : dict, default=None
         their answer → ours
     id_type : str, default=None
@@ -1225,12 +1240,13 @@ def read_crowd(
     sep : str, default=None
     encoding : str, default=None
     **how
-        ids, value_kind, as in `Answers`
+        kind, ids, value_kind, as in `Answers`
 
     Returns
     -------
     Answers
     """
+    worker, task, question, answer = _crowd_columns(columns)
     table = read_rows_of(path, sep, encoding)
     name, where = table.name, _lines(table)
     _needed(table, (worker, question, answer), "a crowd table")
@@ -1256,7 +1272,7 @@ def read_crowd(
         "answer": said,
         "annotator": whole_numbers(_filled(table, worker)),
     }
-    return _built(name, where, columns, {"kind": kind, "ids": True, **how})
+    return _built(name, where, columns, {"ids": True, **how})
 
 
 def _split_items(text, between, where, name):

@@ -7,7 +7,7 @@ __all__ = ['PIECE_BYTES', 'CORE_ROWS', 'Chunks', 'as_chunks', 'Survey', 'pooled'
            'information_sums', 'information_from', 'core_rows', 'gather', 'View',
            'nearest_sums', 'far_rows', 'Work', 'polish_rdp', 'responsibility_sums',
            'polish_tv', 'Climb', 'climb_table', 'polish_experts', 'polish_pairs', 'Rule',
-           'follow', 'light_copy', 'fit_chunks', 'predict_chunks']
+           'follow', 'light_copy', 'Pieces', 'fit_chunks', 'predict_chunks']
 
 # %% ../nbs/34_outgrow.ipynb #667e31dc
 #| code-fold: true
@@ -1048,7 +1048,6 @@ def climb_table(
     weight: float,  # of the information
     free: bool = False,  # is only the certainty of rows without answers rewarded?
     max_iter: int = 50,
-    tol: float = 1e-6,
 ) -> Climb:
     """Climb term + weight · information − λ|W|²; messages are sums.
 
@@ -1068,7 +1067,6 @@ def climb_table(
     free : bool, default=False
         is only the certainty of rows without answers rewarded?
     max_iter : int, default=50
-    tol : float, default=1e-06
 
     Returns
     -------
@@ -1108,7 +1106,7 @@ def climb_table(
         jac=True,
         method="L-BFGS-B",
         callback=lambda intermediate_result: history.append(-intermediate_result.fun),
-        options=dict(maxiter=max_iter, gtol=tol, ftol=1e-10),
+        options=dict(maxiter=max_iter, gtol=1e-6, ftol=1e-10),
     )
     W, b = stretch * r.x[: K * d].reshape(K, d), r.x[K * d :]
     return Climb(W, b, -float(r.fun), history or [-float(r.fun)], r.status != 1)
@@ -1376,6 +1374,24 @@ def _check_index(chunks, by_number, sample_id):
         )
 
 
+class Pieces(NamedTuple):
+    """How a table in pieces is gone through.
+
+    Attributes
+    ----------
+    core : int
+        rows that the choices are made on
+    max_rounds : int
+        passes over the table
+    tol : float
+        a round that gains less a row, or moves centres less, is the last
+    """
+
+    core: int = CORE_ROWS  # rows that the choices are made on
+    max_rounds: int = 50  # passes over the table
+    tol: float = 1e-5  # a round that gains less a row, or moves centres less, is the last
+
+
 def fit_chunks(
     est,  # an estimator of `csc_nb`
     X,  # a table in pieces
@@ -1385,9 +1401,7 @@ def fit_chunks(
     triplets=None,
     answers=None,
     sample_id=None,  # id of each row
-    core: int = CORE_ROWS,  # rows that the choices are made on
-    max_rounds: int = 50,  # passes over the table
-    tol: float = 1e-5,  # a round that gains less a row, or moves centres less, is the last
+    **how,  # core, max_rounds, tol: see `Pieces`
 ):  # the fitted estimator
     """Fit a table in pieces; the same result for any cut, up to rounding.
 
@@ -1403,18 +1417,15 @@ def fit_chunks(
     answers : default=None
     sample_id : default=None
         id of each row
-    core : int, default=CORE_ROWS
-        rows that the choices are made on
-    max_rounds : int, default=50
-        passes over the table
-    tol : float, default=1e-05
-        a round that gains less a row, or moves centres less, is the last
+    **how
+        core, max_rounds, tol: see `Pieces`
 
     Returns
     -------
     result
         the fitted estimator
     """
+    how = Pieces(**how)
     name = est.method_name
     whole = isinstance(est, AnswerClustering)
     if name not in _POLISH and not whole:
@@ -1430,13 +1441,15 @@ def fit_chunks(
     seed = check_random_state(est.random_state).randint(2**31 - 1)
     if whole:
         given = dict(answers=answers, constraints=constraints, triplets=triplets)
-        z, settled, c, rows = _fit_answers(est, chunks, look, given, sample_id, core, seed)
+        z, settled, c, rows = _fit_answers(
+            est, chunks, look, given, sample_id, how.core, seed
+        )
     else:
         c = as_constraints(constraints, look.n, sample_id)
         _check_index(chunks, c.n_constraints > 0, sample_id)
-        z, settled, rows = _fit_model(
-            est, chunks, look, c, triplets, sample_id, core, seed, max_rounds, tol
-        )
+        if triplets is not None:
+            triplets = as_triplets(triplets, look.n, sample_id, keep_unsure=True)
+        z, settled, rows = _fit_model(est, chunks, look, c, triplets, seed, how)
     est.n_features_in_ = look.width
     light = est._rule if whole and rows is not None else light_copy(est)
     z = np.asarray(z, np.int32)
@@ -1450,7 +1463,7 @@ def fit_chunks(
         est.labels_ = chunks.rows_of(_labels_of, look.lengths, np.int32, light, each=own)
     if not settled:
         warnings.warn(
-            f"{type(est).__name__} had not settled after {max_rounds} passes over the "
+            f"{type(est).__name__} had not settled after {how.max_rounds} passes over the "
             "table; csc_nb.outgrow.fit_chunks(est, X, max_rounds=...) goes further.",
             ConvergenceWarning,
             stacklevel=4,
@@ -1468,15 +1481,14 @@ def _spread_labels(chunks, look, z):
     return chunks.rows_of(_given_labels, look.lengths, np.int32, each=parts)
 
 
-def _fit_model(est, chunks, look, c, triplets, sample_id, core, seed, max_rounds, tol):
+def _fit_model(est, chunks, look, c, t, seed, how):
     "A fit of the core, and rounds over all rows if there are more."
-    t, more = None, {}
+    more = {}
     tables = [(c.a, c.b)]
-    if triplets is not None:
-        t = as_triplets(triplets, look.n, sample_id, keep_unsure=True)
+    if t is not None:
         tables.append((t.a, t.b, t.c))
     answered = _answered(*tables)
-    rows = core_rows(look.n, answered, core, seed)
+    rows = core_rows(look.n, answered, how.core, seed)
     Xc = gather(chunks, look, rows)
     if t is not None:
         more["triplets"] = t.subset(rows)
@@ -1492,7 +1504,9 @@ def _fit_model(est, chunks, look, c, triplets, sample_id, core, seed, max_rounds
         if t is None:
             t = as_triplets(None, look.n, keep_unsure=True)
         sub = sub, t.subset(answered)
-    work = Work(chunks, look, answered, A, look.split(answered), sub, max_rounds, tol)
+    work = Work(
+        chunks, look, answered, A, look.split(answered), sub, how.max_rounds, how.tol
+    )
 
     def answered_in_core(of_core, rule):
         "What the core knows of the rows with answers; the rule for those outside it."

@@ -505,13 +505,11 @@ def cluster_file(
     *,
     method: str = "answers",  # see `csc-nb methods`; "auto" is "answers"
     n_clusters: int = None,
-    id_column: str = None,
-    columns: list = None,
+    params: dict = None,  # others of the method; its random_state is 0 if none is given
     where: str = None,  # scheduler: None, "local" or an address
     out=None,  # None: beside the input
-    params: dict = None,  # of the method
-    random_state=0,
     say=lambda line: None,  # progress
+    **reading,  # id_column, columns: see `read_rows`
 ) -> dict:  # out, n, n_clusters, passes, parts written
     """Cluster a table on disk, and write the labels beside it.
 
@@ -524,17 +522,16 @@ def cluster_file(
     method : str, default='answers'
         see `csc-nb methods`; "auto" is "answers"
     n_clusters : int, default=None
-    id_column : str, default=None
-    columns : list, default=None
+    params : dict, default=None
+        others of the method; its random_state is 0 if none is given
     where : str, default=None
         scheduler: None, "local" or an address
     out : default=None
         None: beside the input
-    params : dict, default=None
-        of the method
-    random_state : default=0
     say : default=lambda line: None
         progress
+    **reading
+        id_column, columns: see `read_rows`
 
     Returns
     -------
@@ -549,10 +546,12 @@ def cluster_file(
     out = Path(out) if out else labels_path(path)
     if out.resolve() == Path(path).resolve():
         raise ValueError(f"{out} is the table itself: choose another name for the labels.")
-    settings = dict(method=method, n_clusters=n_clusters, seed=random_state,
-                    columns=columns, id_column=id_column, params=params)  # fmt: skip
+    params = {"random_state": 0, **(params or {})}
+    if n_clusters is not None:
+        params["n_clusters"] = n_clusters
+    settings = dict(method=method, params=params, **reading)
     with scheduler(where, say):
-        rows = read_rows(path, id_column, columns)
+        rows = read_rows(path, **reading)
         answers = read_answers(list(pairs))
         key = _key(path, answers, settings)
         saved = out.with_name(out.name + ".fit.npz")
@@ -565,8 +564,7 @@ def cluster_file(
                     f"{out} exists and was not made from this table with these settings: "
                     "move it away, or give --out."
                 )
-            K = {} if n_clusters is None else dict(n_clusters=n_clusters)
-            est = IN_PIECES[method](**K, **(params or {}), random_state=random_state)
+            est = IN_PIECES[method](**params)
             before = _fit(est, rows, answers, look)
             save_labeller(saved, *before, key)
         else:

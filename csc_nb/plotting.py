@@ -4,7 +4,7 @@
 
 # %% ../nbs/08_plotting.ipynb #8f19aa78
 from __future__ import annotations
-import base64, html, io, sys
+import base64, html, io, sys, warnings
 from typing import NamedTuple
 import numpy as np
 import matplotlib as mpl
@@ -18,10 +18,11 @@ from scipy.optimize import linear_sum_assignment
 # %% auto #0
 __all__ = ['STYLE', 'PALETTE', 'MARKERS', 'GREY', 'LINKS', 'LINK_NAMES', 'few_shades',
            'use_style', 'cluster_style', 'Plane', 'best_plane', 'plot_clusters',
-           'match_labels', 'link_arrays', 'disagrees', 'plot_links', 'link_legend',
-           'plot_circles', 'ConstraintGraphDisplay', 'ExpertWeightsDisplay', 'query_curve',
-           'QueryCurveDisplay', 'ObjectiveDisplay', 'tree_order', 'LabelTreeDisplay',
-           'pair_bits', 'PairEntropyDisplay', 'Spread', 'spread', 'Table', 'table']
+           'match_labels', 'link_arrays', 'disagrees', 'LinkMarks', 'plot_links',
+           'link_legend', 'plot_circles', 'ConstraintGraphDisplay', 'ExpertWeightsDisplay',
+           'query_curve', 'QueryCurveDisplay', 'ObjectiveDisplay', 'tree_order',
+           'LabelTreeDisplay', 'pair_bits', 'PairEntropyDisplay', 'Spread', 'spread',
+           'Table', 'table']
 
 # %% ../nbs/08_plotting.ipynb #befd3271
 #| code-fold: true
@@ -419,20 +420,38 @@ def _sample(m, max_links, random_state):
 # %% ../nbs/08_plotting.ipynb #9470f1ac
 #| code-fold: true
 #| code-summary: "plot_links: draw links over points: must solid green, cannot dashed red, don't know dotted grey"
+class LinkMarks(NamedTuple):
+    """What is known about links beside their answer.
+
+    Attributes
+    ----------
+    wrong : object
+        mask or numbers of wrong answers: crossed
+    broken : object
+        mask or numbers of links that the clusters break: thick
+    suspect : object
+        mask or numbers of links under suspicion: yellow halo
+    belief : object
+        `(m,)` in [0, 1]: opacity of each link
+    """
+
+    wrong: object = None  # mask or numbers of wrong answers: crossed
+    broken: object = None  # mask or numbers of links that the clusters break: thick
+    suspect: object = None  # mask or numbers of links under suspicion: yellow halo
+    belief: object = None  # `(m,)` in [0, 1]: opacity of each link
+
+
 def plot_links(
     X: np.ndarray,  # `(n, d)` points
     constraints,  # the links
     ax=None,  # axes to draw on
     *,
-    wrong=None,  # mask or numbers of wrong answers: crossed
-    broken=None,  # mask or numbers of links the clustering breaks: thick, the others pale
-    suspect=None,  # mask or numbers of links under suspicion: yellow halo
-    belief=None,  # `(m,)` in [0, 1]: opacity of each link
-    plane: Plane = None,
-    sample_id=None,
+    plane: Plane = None,  # None: the best one
+    sample_id=None,  # id of each row
     max_links: int = 300,  # draw a random sample above this number
     random_state=0,  # of that sample
     legend: bool = False,  # name the kinds of link
+    **marks,  # wrong, broken, suspect, belief: see `LinkMarks`
 ):
     """Draw links over points: must solid green, cannot dashed red, don't know dotted grey.
 
@@ -444,34 +463,33 @@ def plot_links(
         the links
     ax : default=None
         axes to draw on
-    wrong : default=None
-        mask or numbers of wrong answers: crossed
-    broken : default=None
-        mask or numbers of links the clustering breaks: thick, the others pale
-    suspect : default=None
-        mask or numbers of links under suspicion: yellow halo
-    belief : default=None
-        `(m,)` in [0, 1]: opacity of each link
     plane : Plane, default=None
+        None: the best one
     sample_id : default=None
+        id of each row
     max_links : int, default=300
         draw a random sample above this number
     random_state : default=0
         of that sample
     legend : bool, default=False
         name the kinds of link
+    **marks
+        wrong, broken, suspect, belief: see `LinkMarks`
     """
     ax, plane = _axes(ax), plane or best_plane(X)
     a, b, v = link_arrays(constraints, len(X), sample_id)
     m, Z = len(a), plane(X)
     shown = _sample(m, max_links, random_state)
+    known = LinkMarks(**marks)
     bad, wrong, suspect = (
-        _mask(broken, m, "broken"),
-        _mask(wrong, m, "wrong"),
-        _mask(suspect, m, "suspect"),
+        _mask(known.broken, m, "broken"),
+        _mask(known.wrong, m, "wrong"),
+        _mask(known.suspect, m, "suspect"),
     )
-    opacity = np.full(m, 0.9) if belief is None else 0.12 + 0.88 * np.clip(belief, 0, 1)
-    if broken is not None:
+    opacity = np.full(m, 0.9)
+    if known.belief is not None:
+        opacity = 0.12 + 0.88 * np.clip(known.belief, 0, 1)
+    if known.broken is not None:
         opacity = np.where(bad, 1, 0.4 * opacity)
     _draw_links(
         ax,
@@ -934,7 +952,6 @@ class QueryCurveDisplay(_Display):
         budget=100,
         name=None,
         score=None,
-        score_name="ARI",
         ax=None,
         **kw,
     ):
@@ -949,14 +966,24 @@ class QueryCurveDisplay(_Display):
         budget : default=100
         name : default=None
         score : default=None
-        score_name : default='ARI'
         ax : default=None
         **kw
         """
-        runs = [query_curve(est, X, y, o, budget, score) for o in oracles]
-        return cls(
-            np.arange(budget + 1), {name or type(est).__name__: runs}, score_name=score_name
-        ).plot(ax, **kw)
+        runs = {name or type(est).__name__: []}
+        for o in oracles:
+            runs[name or type(est).__name__].append(
+                query_curve(est, X, y, o, budget, score)
+            )
+        axis = "ARI" if score is None else getattr(score, "__name__", "score")
+        if "score_name" in kw:
+            axis = kw.pop("score_name")
+            warnings.warn(
+                "from_estimator(score_name=...) goes with the next release: the axis is "
+                "named after the function score=.",
+                FutureWarning,
+                stacklevel=2,
+            )
+        return cls(np.arange(budget + 1), runs, score_name=axis).plot(ax, **kw)
 
     def plot(
         self,

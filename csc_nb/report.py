@@ -999,12 +999,10 @@ def cluster_table(
     *,
     method: str = "auto",  # a name of `csc-nb methods`; auto: what `recommend` says
     n_clusters: int = None,  # None: found
-    scores=None,  # headers of columns that hold scores for DiSC
-    bags=None,  # (header of the bag, header of its labels)
     params: dict = None,  # other parameters of the method
     random_state: int = 0,  # seed
     say=None,  # function that is called with a line of progress
-    **reading,  # as in `read_table` and `read_answers`
+    **reading,  # as in `read_table` and `read_answers`; headers of scores=, bags=(bag, labels)
 ) -> Run:
     """Cluster a table with answers; labels, judged answers, a rule for new rows, one page.
 
@@ -1018,10 +1016,6 @@ def cluster_table(
         a name of `csc-nb methods`; auto: what `recommend` says
     n_clusters : int, default=None
         None: found
-    scores : default=None
-        headers of columns that hold scores for DiSC
-    bags : default=None
-        (header of the bag, header of its labels)
     params : dict, default=None
         other parameters of the method
     random_state : int, default=0
@@ -1029,7 +1023,7 @@ def cluster_table(
     say : default=None
         function that is called with a line of progress
     **reading
-        as in `read_table` and `read_answers`
+        as in `read_table` and `read_answers`; headers of scores=, bags=(bag, labels)
 
     Returns
     -------
@@ -1039,7 +1033,8 @@ def cluster_table(
 
     say = say or (lambda line: None)
     value_kind = reading.pop("value_kind", None)
-    table, scores, bags, kind = _with_columns(table, scores, bags, reading)
+    help = reading.pop("scores", None), reading.pop("bags", None)
+    table, scores, bags, kind = _with_columns(table, *help, reading)
     say(f"read {counted(table.n, 'row')} of {table.name}: {table.X.shape[1]} features")
     said = answers
     if not isinstance(said, Said):

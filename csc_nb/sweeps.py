@@ -5,10 +5,11 @@
 # %% auto #0
 __all__ = ['MADE', 'COST', 'KEY', 'STUDY', 'PUBLISHED', 'measured', 'repair', 'RowFile',
            'cross', 'made_path', 'made_by', 'Measured', 'Failed', 'read_table',
-           'cost_path', 'experiment', 'Task', 'child_seed', 'task_seeds', 'n_answers',
-           'Data', 'prepare', 'Sets', 'load_sets', 'for_study', 'named', 'Spec', 'resolve',
-           'fit_one', 'warm_up', 'score', 'run_one', 'columns', 'read_rows', 'fingerprint',
-           'grid', 'Study', 'sweep', 'Paired', 'Sweep', 'holm', 'read_config']
+           'cost_path', 'Kept', 'experiment', 'Task', 'child_seed', 'task_seeds',
+           'n_answers', 'Data', 'prepare', 'Sets', 'load_sets', 'for_study', 'named',
+           'Spec', 'resolve', 'fit_one', 'warm_up', 'score', 'run_one', 'columns',
+           'read_rows', 'fingerprint', 'grid', 'Study', 'Design', 'sweep', 'Paired',
+           'Sweep', 'holm', 'read_config']
 
 # %% ../nbs/31_sweeps.ipynb #efa35a46
 import csv, functools, hashlib, inspect, io, itertools, json, os
@@ -446,17 +447,18 @@ def _bar(total, done, progress):
 class _Store:
     "Rows of tasks by their words, in a file or in memory."
 
-    def __init__(self, names, out, columns, costs, cell, each):
+    def __init__(self, names, out, kept):
         self.names, self.rows = names, {}
-        self.out, self.cell = out, cell
+        self.out, self.cell = out, kept.cell
         self.file = self.costs = None
         self.signed = False  # whether this run's commit stands in the file's manifest
         if out is None:
             return
-        if columns is not None or (Path(out).exists() and Path(out).stat().st_size):
-            self._open(columns)
-            self._read(each)
-        if costs:
+        there = Path(out).exists() and Path(out).stat().st_size
+        if kept.columns is not None or there:
+            self._open(kept.columns)
+            self._read(kept.each)
+        if kept.costs:
             try:
                 self.costs = RowFile(cost_path(out), [*names, *COST], _six)
             except BaseException:
@@ -509,20 +511,40 @@ class _Store:
                 f.close()
 
 
+class Kept(NamedTuple):
+    """What is kept of a task, and how it stands in the file.
+
+    Attributes
+    ----------
+    columns : list
+        of the file; None: those it has, or those of the first rows
+    each : int
+        rows of every task; fewer at the end of the file: torn, run again
+    costs : bool
+        seconds and memory, in NAME.cost.csv beside it
+    known : object
+        task, its rows → None: run; or rows to write without a run
+    cell : object
+        a value as text in the file
+    """
+
+    columns: list = None  # of the file; None: those it has, or those of the first rows
+    each: int = None  # rows of every task; fewer at the end of the file: torn, run again
+    costs: bool = False  # seconds and memory, in NAME.cost.csv beside it
+    known: object = None  # task, its rows → None: run; or rows to write without a run
+    cell: object = str  # a value as text in the file
+
+
 def experiment(
     run,  # called with the words of a task; gives a row or rows (dicts)
     tasks,  # dicts, see `cross`; their words identify a task
     out=None,  # CSV file that grows; None: rows stay in memory
     *,
-    columns=None,  # of the file; default: those it has, or those of the first rows
-    each: int = None,  # rows of every task; fewer at the end of the file: torn, run again
-    costs: bool = False,  # seconds and memory, in NAME.cost.csv beside it
-    known=None,  # task, its rows in the file → None: run; or rows to write without a run
     send=None,  # task → further arguments of `run`, made when it is handed out
-    cell=str,  # a value as text in the file
     n_jobs: int = None,  # joblib's
     seconds: float = None,  # hand out no task after this time; start again to go on
     progress: bool = False,  # a bar with the time left
+    **kept,  # columns, each, costs, known, cell: see `Kept`
 ) -> list:  # the rows of these tasks, in their order; numbers as numbers
     """Run every open task of a grid and return all its rows.
 
@@ -534,24 +556,16 @@ def experiment(
         dicts, see `cross`; their words identify a task
     out : default=None
         CSV file that grows; None: rows stay in memory
-    columns : default=None
-        of the file; default: those it has, or those of the first rows
-    each : int, default=None
-        rows of every task; fewer at the end of the file: torn, run again
-    costs : bool, default=False
-        seconds and memory, in NAME.cost.csv beside it
-    known : default=None
-        task, its rows in the file → None: run; or rows to write without a run
     send : default=None
         task → further arguments of `run`, made when it is handed out
-    cell : default=str
-        a value as text in the file
     n_jobs : int, default=None
         joblib's
     seconds : float, default=None
         hand out no task after this time; start again to go on
     progress : bool, default=False
         a bar with the time left
+    **kept
+        columns, each, costs, known, cell: see `Kept`
 
     Returns
     -------
@@ -559,11 +573,12 @@ def experiment(
         the rows of these tasks, in their order; numbers as numbers
     """
     until = None if seconds is None else time.monotonic() + seconds
-    known = known or (lambda task, old: [] if old else None)
+    kept = Kept(**kept)
+    known = kept.known or (lambda task, old: [] if old else None)
     tasks = [dict(t) for t in tasks]
     if not tasks:
         return []
-    store = _Store(list(tasks[0]), out, columns, costs, cell, each)
+    store = _Store(list(tasks[0]), out, kept)
     todo, failed = [], []
 
     def jobs():
@@ -1310,25 +1325,76 @@ def _run(task, head, work, **words):
 # %% ../nbs/31_sweeps.ipynb #510801c3
 #| code-fold: true
 #| code-summary: "sweep: check everything, then run the grid"
+class Design(NamedTuple):
+    """What a study asks of its methods and data sets, beside their names.
+
+    Attributes
+    ----------
+    noise : tuple
+        chances of a wrong answer
+    n_constraints : str | int | list
+        one rule or several, see `n_answers`
+    seeds : int | list
+        number of repeats, or their numbers
+    metrics : tuple
+        see `score`
+    caps : dict
+        method → most rows; larger sets give rows "skipped"
+    max_rows : int
+        larger sets are represented by so many rows
+    max_constraints : int
+        never more answers than this
+    scale : str | None
+        columns
+    random_state : int
+        the study's seed
+    absent : str
+        or "skip": the table names sets that are not on this machine
+    """
+
+    noise: tuple = (0.0, 0.1, 0.2, 0.3)  # chances of a wrong answer
+    n_constraints: str | int | list = "n/2"  # one rule or several, see `n_answers`
+    seeds: int | list = 3  # number of repeats, or their numbers
+    metrics: tuple = ("ari", "nmi", "f")  # see `score`
+    caps: dict = None  # method → most rows; larger sets give rows "skipped"
+    max_rows: int = None  # larger sets are represented by so many rows
+    max_constraints: int = None  # never more answers than this
+    scale: str | None = "standard"  # columns
+    random_state: int = 0  # the study's seed
+    absent: str = "raise"  # or "skip": the table names sets that are not on this machine
+
+    def checked(self, specs):
+        """The same with lists where one value was said; a wrong one fails now.
+
+        Parameters
+        ----------
+        specs
+        """
+        noise, rules, metrics = map(_listed, (self.noise, self.n_constraints, self.metrics))
+        seeds = range(self.seeds) if isinstance(self.seeds, int) else list(self.seeds)
+        _check_levels(noise)
+        for rule in rules:
+            n_answers(rule, 10)
+        score([0, 1], [0, 1], Constraints.from_labels([0, 1], n=1), metrics)
+        caps = dict(self.caps or {})
+        strange = sorted(set(caps) - set(specs))
+        if strange:
+            raise ValueError(f"caps names {', '.join(strange)}, not among the methods.")
+        return self._replace(
+            noise=noise, n_constraints=rules, seeds=seeds, metrics=metrics, caps=caps
+        )
+
+
 def sweep(
     methods,  # registered names, "all:pairs", estimators, or a dict name → estimator
     datasets,  # names, or a dict name → (X, y)
     *,
-    noise=(0.0, 0.1, 0.2, 0.3),  # chances of a wrong answer
-    n_constraints="n/2",  # one rule or several, see `n_answers`
-    seeds=3,  # number of repeats, or their numbers
-    metrics=("ari", "nmi", "f"),  # see `score`
     out="results.csv",  # rows; costs go to results.cost.csv beside it
     params: dict = None,  # method → constructor parameters
-    caps: dict = None,  # method → most rows; larger sets give rows "skipped"
-    max_rows: int = None,  # larger sets are represented by so many rows
-    max_constraints: int = None,  # never more answers than this
-    scale: str | None = "standard",  # columns
-    random_state: int = 0,  # the study's seed
     n_jobs: int = None,  # joblib's
     seconds: float = None,  # hand out no task after this time; start again to go on
     progress: bool = True,  # a bar with the time left
-    absent: str = "raise",  # or "skip": the table names sets that are not on this machine
+    **design,  # noise, n_constraints, seeds, metrics, …: see `Design`
 ):  # a `Sweep`
     """Run every open task of a grid of methods and data sets, and return all its rows.
 
@@ -1338,64 +1404,39 @@ def sweep(
         registered names, "all:pairs", estimators, or a dict name → estimator
     datasets
         names, or a dict name → (X, y)
-    noise : default=(0.0, 0.1, 0.2, 0.3)
-        chances of a wrong answer
-    n_constraints : default='n/2'
-        one rule or several, see `n_answers`
-    seeds : default=3
-        number of repeats, or their numbers
-    metrics : default=('ari', 'nmi', 'f')
-        see `score`
     out : default='results.csv'
         rows; costs go to results.cost.csv beside it
     params : dict, default=None
         method → constructor parameters
-    caps : dict, default=None
-        method → most rows; larger sets give rows "skipped"
-    max_rows : int, default=None
-        larger sets are represented by so many rows
-    max_constraints : int, default=None
-        never more answers than this
-    scale : str | None, default='standard'
-        columns
-    random_state : int, default=0
-        the study's seed
     n_jobs : int, default=None
         joblib's
     seconds : float, default=None
         hand out no task after this time; start again to go on
     progress : bool, default=True
         a bar with the time left
-    absent : str, default='raise'
-        or "skip": the table names sets that are not on this machine
+    **design
+        noise, n_constraints, seeds, metrics, …: see `Design`
 
     Returns
     -------
     result
         a `Sweep`
     """
-    noise, rules, metrics = _listed(noise), _listed(n_constraints), _listed(metrics)
-    seeds = range(seeds) if isinstance(seeds, int) else list(seeds)
-    _check_levels(noise)
-    specs, caps = resolve(methods, params), dict(caps or {})
-    for rule in rules:
-        n_answers(rule, 10)
-    tiny = Constraints.from_labels([0, 1], n=1)
-    score([0, 1], [0, 1], tiny, metrics)  # a wrong name fails now
-    strange = sorted(set(caps) - set(specs))
-    if strange:
-        raise ValueError(f"caps names {', '.join(strange)}, not among the methods.")
-    how = dict(scale=scale, max_rows=max_rows, random_state=random_state)
-    sets = load_sets(datasets, absent, **how)
-    settings = {**how, "max_constraints": max_constraints}
-    study = Study(sets, specs, metrics, settings, caps)
-    tasks = {t.key(): t for t in grid(specs, sets, noise, rules, seeds)}
+    specs, asked = resolve(methods, params), Design(**design)
+    asked = asked.checked(specs)
+    names = ("scale", "max_rows", "random_state")
+    how = {name: getattr(asked, name) for name in names}
+    sets = load_sets(datasets, asked.absent, **how)
+    settings = {**how, "max_constraints": asked.max_constraints}
+    study = Study(sets, specs, asked.metrics, settings, asked.caps)
+    cells = grid(specs, sets, asked.noise, asked.n_constraints, asked.seeds)
+    tasks = {t.key(): t for t in cells}
     of = lambda words: tasks[tuple(words[c] for c in KEY)]
     experiment(
         _run,
         [dict(zip(KEY, key)) for key in tasks],
         out,
-        columns=columns(metrics),
+        columns=columns(asked.metrics),
         costs=True,
         known=lambda words, old: study.known(of(words), old),
         send=lambda words: study.send(of(words)),

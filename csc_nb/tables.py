@@ -10,8 +10,8 @@ __all__ = ['NOTHING', 'NO_NUMBER', 'YES', 'NO', 'IMAGE_ENDS', 'KINDS', 'USED',
            'read_times', 'says_name', 'word_kind', 'one_spelling', 'read_column',
            'table_text', 'Cells', 'find_separator', 'has_header', 'cut_table',
            'read_cells', 'file_decimal', 'fit_recipe', 'check_recipe', 'build_features',
-           'features_of', 'feature_names', 'Table', 'find_id', 'id_texts', 'read_table',
-           'apply_recipe', 'unseen_words']
+           'features_of', 'feature_names', 'Table', 'find_id', 'id_texts', 'Written',
+           'read_table', 'apply_recipe', 'unseen_words']
 
 # %% ../nbs/05a_tables.ipynb #813614f2
 import csv
@@ -2176,19 +2176,51 @@ def _checked_ids(column, name, lines):
 # %% ../nbs/05a_tables.ipynb #17ab0794
 #| code-fold: true
 #| code-summary: "read_table"
+class Written(NamedTuple):
+    """How a table is written down; None: found by looking.
+
+    Attributes
+    ----------
+    sep : str
+        sign between columns
+    decimal : str
+        decimal sign
+    encoding : str
+        of the text
+    header : bool
+        is the first line a header?
+    sheet : str
+        of a spreadsheet; None: the first one with cells
+    """
+
+    sep: str = None  # sign between columns
+    decimal: str = None  # decimal sign
+    encoding: str = None  # of the text
+    header: bool = None  # is the first line a header?
+    sheet: str = None  # of a spreadsheet; None: the first one with cells
+
+
+def _as_written(said):
+    "What was said about the file; an unknown word is an error."
+    known = [*Written._fields, "id", "columns", "kinds", "scale", "need_features"]
+    for name in said:
+        if name not in Written._fields:
+            raise TypeError(
+                f"read_table has no argument {name!r}{close_words(name, known)}; "
+                f"it takes {', '.join(known)}."
+            )
+    return Written(**said)
+
+
 def read_table(
     source,  # path of a CSV, TSV, Excel or Parquet file; or a frame, columns, records
     *,
     id=None,  # header of the column with ids; False: rows are numbered; None: found
     columns=None,  # headers of the columns to use; None: all that can be used
     kinds=None,  # {header: kind} where the reader errs; see `KINDS`
-    sep=None,  # sign between columns; None: found
-    decimal=None,  # decimal sign; None: found
-    encoding=None,  # of the text; None: found
-    header=None,  # is the first line a header? None: found
-    sheet=None,  # of a spreadsheet; None: the first one with cells
     scale: bool = True,  # standardise numbers?
     need_features: bool = True,  # is a table an error of which no column can be used?
+    **written,  # sep, decimal, encoding, header, sheet: see `Written`
 ) -> Table:
     """Read a table as people have it; the result says what was done with each column.
 
@@ -2202,25 +2234,18 @@ def read_table(
         headers of the columns to use; None: all that can be used
     kinds : default=None
         {header: kind} where the reader errs; see `KINDS`
-    sep : default=None
-        sign between columns; None: found
-    decimal : default=None
-        decimal sign; None: found
-    encoding : default=None
-        of the text; None: found
-    header : default=None
-        is the first line a header? None: found
-    sheet : default=None
-        of a spreadsheet; None: the first one with cells
     scale : bool, default=True
         standardise numbers?
     need_features : bool, default=True
         is a table an error of which no column can be used?
+    **written
+        sep, decimal, encoding, header, sheet: see `Written`
 
     Returns
     -------
     Table
     """
+    sep, decimal, encoding, header, sheet = _as_written(written)
     cells = read_cells(source, sep, encoding, header, sheet)
     if len(cells.rows) < 2:
         raise ValueError(

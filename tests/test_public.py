@@ -38,11 +38,10 @@ def test_every_public_name_is_there_and_explains_itself(name):
     thing = getattr(csc_nb, name)
     doc = inspect.getdoc(thing)
     assert doc and len(doc.splitlines()[0]) > 10
-    if inspect.isclass(thing):
-        own = list(inspect.signature(thing.__init__).parameters)[1:]
-    else:
-        own = list(inspect.signature(thing).parameters)
-    named = [n for n in own if n not in ("args", "kwargs")]
+    init = thing.__init__ if inspect.isclass(thing) else thing
+    own = list(inspect.signature(init).parameters.values())
+    own = [p for p in own[inspect.isclass(thing) :] if p.name not in ("args", "kwargs")]
+    named = ["**" * (p.kind == p.VAR_KEYWORD) + p.name for p in own]
     described = described_in(doc, "Parameters") or described_in(doc, "Attributes")
     if named and "__init__" in vars(thing) if inspect.isclass(thing) else named:
         assert set(named) <= set(described), set(named) - set(described)
@@ -312,33 +311,45 @@ def test_a_stepper_works_with_every_family(name, monkeypatch):
 
 # More than eight parameters only where a kernel needs them
 
-MANY = {  # functions that are neither kernels nor constructors, and why; may only shrink
-    "answer_items._finish": "arrays of one fit",
-    "answer_items.fit_items": "a whole fit: data in arrays, and its settings",
-    "answer_table._of_codes": "one argument for each column of a table",
-    "comparison.compare": "a study at the prompt: each has a default",
-    "constraints._make": "one argument for each column of a table",
-    "correlation.learn_noise": "arrays and settings of one round",
-    "datasets.make_linked_blobs": "a generator of data: each has a default",
-    "datasets.toy_counts": "a generator of data: each has a default",
-    "experts.experts_demo": "a slider for each",
-    "formats._annotation": "fields of a foreign format",
-    "formats.read_crowd": "names of columns: each has a default",
-    "labelling_view.make_session": "what `AskPairs` and `AskTriplets` take",
-    "ncobras.verdict": "arrays and limits of one search",
-    "outgrow.fit_chunks": "a whole fit: each has a default",
-    "outgrow._fit_model": "a table, its answers, and the settings of a fit in pieces",
-    "outgrow.climb_table": "a whole climb: data, start and its settings",
-    "outgrow_files.cluster_file": "a table on disk at the prompt: each has a default",
-    "plotting.from_estimator": "scikit-learn's form of a display",
-    "plotting.plot_links": "a picture: each has a default",
-    "report.cluster_table": "a table at the prompt: each has a default",
-    "spaces.answer_space": "arrays and settings of one search",
-    "sweeps.experiment": "the laboratory: each has a default",
-    "sweeps.sweep": "a study: each has a default, and stands in a config",
-    "tables.read_table": "a reader: each has a default",
-    "tvclust._fit_view": "arrays of one view",
-    "tvclust.vb_fit": "a whole fit: model, start and its settings",
+MANY = {  # function or constructor → how many it takes, and why; may only shrink
+    # waits for a page that is being rewritten
+    "answer_items._finish": (9, "arrays of one fit"),
+    "answer_items.fit_items": (15, "answers as columns, and the settings of a fit"),
+    "correlation.learn_noise": (10, "arrays and settings of one round"),
+    "correlation._Rounds": (9, "arrays and settings of one round"),
+    "experts.experts_demo": (9, "a slider for each"),
+    "labelling_view.make_session": (21, "what `AskPairs` and `AskTriplets` take"),
+    "labelling.Session": (16, "what `AskPairs` and `AskTriplets` take"),
+    "ncobras.verdict": (11, "arrays and limits of one search"),
+    "ncobras.Block": (10, "arrays and limits of one search"),
+    "study.Study": (10, "a study with people: its sets, its questions, its log"),
+    "tvclust._fit_view": (9, "arrays of one view"),
+    "tvclust.vb_fit": (9, "a whole fit: model, start and its settings"),
+    "widgets.Live": (10, "one component of a page"),
+    # one argument for each column of a table
+    "answer_table.Answers": (13, "a column each; a fixed public name"),
+    "answer_table._of_codes": (12, "a column each"),
+    "ask_well.WorldBelief": (11, "arrays of one posterior"),
+    "constraints.Constraints": (11, "a column each; a fixed public name"),
+    "constraints.Triplets": (11, "a column each; a fixed public name"),
+    "constraints._make": (10, "a column each"),
+    # estimators: the settings of a method, flat as scikit-learn's cloning and search want
+    "answer_model.AnswerClustering": (9, "an estimator"),
+    "ask_well.AskWell": (11, "an estimator"),
+    "bags.BagSpectralClustering": (11, "an estimator"),
+    "kmeans.MPCKMeans": (13, "an estimator"),
+    "kmeans.ConstrainedEM": (11, "an estimator"),
+    "bayes_active.BayesianActiveClustering": (19, "an estimator"),
+    "chat.ChatAnnotator": (22, "a service: address, limits, price, records"),
+    "correlation.CorrelationClustering": (12, "an estimator"),
+    "disc.DiSC": (13, "an estimator"),
+    "experts.ExpertClustering": (15, "an estimator"),
+    "hierarchy.LabelHierarchy": (15, "an estimator"),
+    "ncobras.NCOBRAS": (20, "an estimator"),
+    "ncobras.VerifiedLearner": (9, "an estimator"),
+    "rdpmeans.RDPMeans": (14, "an estimator"),
+    "relative.DiscriminativeClustering": (11, "an estimator"),
+    "tvclust.TVClust": (13, "an estimator"),
 }
 
 
@@ -349,18 +360,39 @@ def parameters_of(node):
     ]
 
 
+def with_many(source, stem, most=8):
+    "Name → number of parameters, of what takes more than `most` and is no kernel."
+    found = {}
+    for node in ast.walk(ast.parse(source)):
+        inside = node.body if isinstance(node, ast.ClassDef) else []
+        for part in inside:
+            if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+                found[f"{stem}.{node.name}"] = len(parameters_of(part))
+        if isinstance(node, ast.FunctionDef) and node.name != "__init__":
+            if not any("jit" in ast.unparse(d) for d in node.decorator_list):
+                found[f"{stem}.{node.name}"] = len(parameters_of(node))
+    return {name: n for name, n in found.items() if n > most}
+
+
 def test_many_parameters_are_a_decision():
-    """Kernels take arrays one by one; a constructor is the record of a method's settings
-    (flat, as scikit-learn's cloning and grid search want it), and each has a default."""
-    found = set()
+    "Kernels take arrays one by one; what else takes many is listed, and never takes more."
+    found = {}
     for path in (ROOT / "csc_nb").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.FunctionDef) or len(parameters_of(node)) <= 8:
-                continue
-            kernel = any("jit" in ast.unparse(d) for d in node.decorator_list)
-            if not kernel and node.name != "__init__":
-                found.add(f"{path.stem}.{node.name}")
-    assert found == set(MANY)
+        if path.name != "_modidx.py":
+            found |= with_many(path.read_text(encoding="utf-8"), path.stem)
+    new = {name: n for name, n in found.items() if n > MANY.get(name, (8, ""))[0]}
+    assert not new, f"bundle what belongs together, or split: {new}"
+    fewer = {name: found.get(name) for name in MANY if found.get(name) != MANY[name][0]}
+    assert not fewer, f"these take fewer now: say so in MANY, {fewer}"
+
+
+def test_a_function_with_nine_parameters_is_seen():
+    many = ", ".join("abcdefghi")
+    plain, kernel = f"def f({many}): pass\n", f"@njit\ndef g({many}): pass\n"
+    own = f"class C:\n    def __init__(self, {many}): pass\n    def f(self, a): pass\n"
+    assert with_many(plain + kernel, "m") == {"m.f": 9}
+    assert with_many(own, "m") == {"m.C": 9}
+    assert with_many("def f(a, *, b, c=1): pass", "m") == {}
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
