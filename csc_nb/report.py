@@ -1002,7 +1002,7 @@ def cluster_table(
     params: dict = None,  # other parameters of the method
     random_state: int = 0,  # seed
     say=None,  # function that is called with a line of progress
-    **reading,  # as in `read_table` and `read_answers`; headers of scores=, bags=(bag, labels)
+    **reading,  # headers of scores=, bags=(bag, labels); as in the readers of both
 ) -> Run:
     """Cluster a table with answers; labels, judged answers, a rule for new rows, one page.
 
@@ -1023,7 +1023,7 @@ def cluster_table(
     say : default=None
         function that is called with a line of progress
     **reading
-        as in `read_table` and `read_answers`; headers of scores=, bags=(bag, labels)
+        headers of scores=, bags=(bag, labels); as in the readers of both
 
     Returns
     -------
