@@ -1378,7 +1378,7 @@ class AnswerClustering(ConstrainedClusterer):
     log_likelihood_history_ : np.ndarray
         one entry a round; the last kind of question
     n_iter_ : int
-        rounds of EM
+        rounds of EM; 1 with `X`, whose rounds are fixed
     annotators_
         A table: annotator, group, n_answers, accuracy with an interval, sensitivity, …
     shared_errors_
@@ -1420,7 +1420,7 @@ class AnswerClustering(ConstrainedClusterer):
     suspects_: np.ndarray  # rows with suspicion above one half, most suspect first
     log_likelihood_: float  # of the answers
     log_likelihood_history_: np.ndarray  # one entry a round; the last kind of question
-    n_iter_: int  # rounds of EM
+    n_iter_: int  # rounds of EM; 1 with `X`, whose rounds are fixed
 
     def __init__(
         self,
@@ -1444,6 +1444,11 @@ class AnswerClustering(ConstrainedClusterer):
         self.level = level
         self.item_params = item_params
         self.random_state = random_state
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def fit(
         self,
@@ -1643,6 +1648,7 @@ class AnswerClustering(ConstrainedClusterer):
         self.labels_ = self.items_.labels
         self.n_clusters_ = self.items_.n_clusters
         self.chosen_ = self.items_.chosen
+        self.n_iter_ = 1
         self.answer_proba_ = np.full(0 if answers is None else answers.n_answers, np.nan)
         if answers is not None:
             self.answer_proba_[keep] = self.items_.answer_proba

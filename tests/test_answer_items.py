@@ -1,13 +1,17 @@
 "Clusters from features and answers: judged by enumeration, by differences, by behaviour."
 
+import warnings
 from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris, make_blobs
 from sklearn.metrics import adjusted_rand_score as ari
+from sklearn.utils.estimator_checks import check_estimator
 
+from csc_nb import AnswerClustering, Constraints
 from csc_nb import answer_items as ai
 from csc_nb.answer_items import fit_items
 
@@ -601,3 +605,24 @@ def test_useless_answers_leave_the_chances_unsure(iris):
     p, same = result.pair_proba(i, j), y[i] == y[j]
     assert 0.3 < p[together].mean() < 0.97
     assert abs(p.mean() - same.mean()) < 0.2
+
+
+# scikit-learn's checks ---------------------------------------------------------------
+
+
+def test_plain_defaults_pass_the_checks_of_sklearn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(AnswerClustering(), on_fail=None, on_skip=None)
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    assert not failed, failed
+    names = {r["check_name"] for r in results if r["status"] == "passed"}
+    assert {"check_estimator_sparse_tag", "check_clustering"} <= names
+
+
+def test_sparse_features_are_read_as_dense_ones(iris):
+    X, y = iris
+    pairs = Constraints.from_labels(y, n=80, random_state=0)
+    dense = AnswerClustering(3).fit(X, constraints=pairs)
+    sparse = AnswerClustering(3).fit(csr_matrix(X), constraints=pairs)
+    assert np.array_equal(dense.labels_, sparse.labels_) and sparse.n_iter_ == 1
