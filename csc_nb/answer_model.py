@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['Priors', 'Block', 'make_block', 'State', 'Counts', 'e_step', 'looks_step',
            'ordered_table', 'report_prior', 'report_tables', 'lean_step', 'opinion_prior',
-           'Setup', 'make_setup', 'em_init', 'm_step', 'em_step', 'Fit', 'run_em', 'Cast',
-           'cast_answers', 'accuracy_beta', 'accuracy_interval', 'one_voice',
-           'group_distance', 'merged_groups', 'choose_grouping', 'heldout_loglik',
-           'AnswerClustering']
+           'Setup', 'make_setup', 'em_init', 'm_step', 'em_step', 'Fit', 'run_em',
+           'looks_tell', 'Cast', 'cast_answers', 'accuracy_beta', 'accuracy_interval',
+           'one_voice', 'group_distance', 'merged_groups', 'choose_grouping',
+           'heldout_loglik', 'AnswerClustering']
 
 # %% ../nbs/41_answer_model.ipynb #a91b61c5
 import warnings
@@ -26,7 +26,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from .answer_table import Answers
-from .answers import dawid_skene_looks, group_votes
+from .answers import dawid_skene_looks, group_votes, majority_chance
 from .constraints import _names_numbers, read_constraints
 from .estimators import ConstrainedClusterer
 from .ids import match_rows
@@ -70,6 +70,8 @@ class Priors(NamedTuple):
         e₀ without features
     hedge : float
         weight of one vote a group, features given
+    hedge_blind : float
+        weight of the share of votes, without features
     voice : float
         report noise at which a group no longer speaks with one voice
     """
@@ -89,6 +91,7 @@ class Priors(NamedTuple):
     together: float = 0.05  # e₀: everybody misled together, features given
     together_blind: float = 0.02  # e₀ without features
     hedge: float = 0.3  # weight of one vote a group, features given
+    hedge_blind: float = 0.2  # weight of the share of votes, without features
     voice: float = 0.1  # report noise at which a group no longer speaks with one voice
 
 # %% ../nbs/41_answer_model.ipynb #607163c2
@@ -512,15 +515,18 @@ def ordered_table(
 
 def report_prior(
     block: Block,
-    report: float,  # chance that a report differs from the opinion
+    report: float,  # chance that a report differs from the opinion, at equal base rates
+    share: np.ndarray = None,  # `(T,)` base rates; None: equal
 ) -> np.ndarray:  # `(2, T, M)` tables before the first answer: mirrors, then grades
-    """A mirror repeats the opinion; a scale leans towards it.
+    """A mirror repeats the opinion, or blindly draws from the base rates; a scale leans.
 
     Parameters
     ----------
     block : Block
     report : float
-        chance that a report differs from the opinion
+        chance that a report differs from the opinion, at equal base rates
+    share : np.ndarray, default=None
+        `(T,)` base rates; None: equal
 
     Returns
     -------
@@ -528,9 +534,11 @@ def report_prior(
         `(2, T, M)` tables before the first answer: mirrors, then grades
     """
     T, M = block.n_truths, block.n_said
+    share = np.full(T, 1 / T) if share is None else share
+    blindly = report * T / (T - 1)
     prior = np.zeros((2, T, M))
-    prior[0, :, :T] = report / (T - 1)
-    prior[0, range(T), range(T)] = 1 - report
+    prior[0, :, :T] = blindly * share
+    prior[0, range(T), range(T)] += 1 - blindly
     top = int(block.levels.max(initial=0))
     if top > 1:
         tilt = np.exp(1.5 * np.linspace(-1, 1, top))
@@ -544,6 +552,8 @@ def report_tables(
     block: Block,
     priors: Priors,
     unsure_rate: np.ndarray,  # `(E,)` share of unsure among the answers of each channel
+    share: np.ndarray = None,  # `(T,)` base rates; None: equal
+    mute: np.ndarray = None,  # `(E,)` True where being unsure can teach nothing
 ) -> tuple:  # report `(E, T, M + 1)`, own `(E, T, M + 1)`
     """Tables of the members, shrunk to the mean of their group, eq. (8).
 
@@ -555,6 +565,10 @@ def report_tables(
     priors : Priors
     unsure_rate : np.ndarray
         `(E,)` share of unsure among the answers of each channel
+    share : np.ndarray, default=None
+        `(T,)` base rates; None: equal
+    mute : np.ndarray, default=None
+        `(E,)` True where being unsure can teach nothing
 
     Returns
     -------
@@ -567,7 +581,8 @@ def report_tables(
     sure = n_report[:, :, :M]
     pooled = np.zeros((2 * block.n_groups, T, M))
     np.add.at(pooled, kin, sure)
-    prior = np.tile(report_prior(block, priors.report), (block.n_groups, 1, 1))
+    prior = report_prior(block, priors.report, share)
+    prior = np.tile(prior, (block.n_groups, 1, 1))
     pooled += priors.group * prior
     mean = pooled / np.maximum(pooled.sum(2, keepdims=True), 1e-300)
     report = sure + priors.member * mean[kin]
@@ -582,6 +597,8 @@ def report_tables(
     rate = unsure_rate[:, None]
     doubt = n_report[:, :, M] + priors.unsure * rate
     doubt /= n_report.sum(2) + priors.unsure
+    if mute is not None:
+        doubt[mute] = rate[mute]
     report = np.concatenate([report * (1 - doubt)[..., None], doubt[..., None]], axis=2)
     rate = np.repeat(rate, T, axis=1)
     own = np.concatenate([own * (1 - rate)[..., None], rate[..., None]], axis=2)
@@ -703,6 +720,8 @@ class Setup(NamedTuple):
         `(T, T)`
     unsure_rate : np.ndarray
         `(E,)`
+    mute : np.ndarray
+        `(E,)` nobody else answered where this channel was unsure
     teach : np.ndarray
         `(n,)`
     fixed : dict
@@ -716,6 +735,7 @@ class Setup(NamedTuple):
     share: np.ndarray  # `(T,)` base rates by one vote a group
     prior_opinion: np.ndarray  # `(T, T)`
     unsure_rate: np.ndarray  # `(E,)`
+    mute: np.ndarray  # `(E,)` nobody else answered where this channel was unsure
     teach: np.ndarray  # `(n,)`
     fixed: dict  # parameters that are not learned: "eps", "zeta", "opinion"
 
@@ -766,10 +786,12 @@ def make_setup(
     answers = np.bincount(block.who, minlength=len(block.group_of))
     unsure = np.bincount(block.who, ~sure, minlength=len(block.group_of))
     per_question = np.bincount(block.answer_question, sure, minlength=n)
+    heard = ~sure & (per_question[block.answer_question] > 0)
+    mute = np.bincount(block.who, heard, minlength=len(block.group_of)) == 0
     teach = np.ones(n) if features is not None else (per_question > 1).astype(float)
     return Setup(
         block, X, priors, votes, share, opinion_prior(share, priors, kind),
-        unsure / np.maximum(answers, 1), teach, fixed or {},
+        unsure / np.maximum(answers, 1), mute, teach, fixed or {},
     )  # fmt: skip
 
 
@@ -822,7 +844,7 @@ def em_init(
     believed = guess[q] * (setup.teach[q] * block.weight)[:, None]
     for o in range(T):
         np.add.at(n_report[:, o, :], (block.who, block.said), believed[:, o])
-    report, own = report_tables(n_report, block, priors, setup.unsure_rate)
+    report, own = _tables(setup, n_report)
     opinion = setup.prior_opinion / setup.prior_opinion.sum(1, keepdims=True)
     state = State(
         beta, np.full(G, misled[0] / sum(misled)),
@@ -830,6 +852,12 @@ def em_init(
         report, own, np.zeros((E, T)), np.zeros((G, T)), np.zeros((E, T)),
     )  # fmt: skip
     return _hold(state, setup.fixed)
+
+
+def _tables(setup, n_report):
+    "Report tables from expected counts."
+    known = setup.unsure_rate, setup.share, setup.mute
+    return report_tables(n_report, setup.block, setup.priors, *known)
 
 
 def _hold(state, fixed):
@@ -865,7 +893,7 @@ def m_step(
     zeta = (none + priors.unclear[0]) / (right + misled + none + sum(priors.unclear))
     opinion = counts.opinion + setup.prior_opinion
     opinion /= opinion.sum(2, keepdims=True)
-    report, own = report_tables(counts.report, block, priors, setup.unsure_rate)
+    report, own = _tables(setup, counts.report)
     anchor = priors.anchor * len(X) if setup.blind else 0.0
     beta = looks_step(state.beta, X, counts.target, priors.ridge, anchor, setup.share)
     Z = np.zeros((len(X), block.n_truths))
@@ -944,6 +972,29 @@ def run_em(
         if len(history) > 6 and abs(history[-1] - history[-2]) < enough:
             break
     return Fit(before, counts, np.array(history))
+
+
+def looks_tell(
+    fit: Fit,
+    setup: Setup,
+) -> bool:  # False: a base rate explains the truths as well
+    """Do the features foresee the truths better than a base rate, by the BIC?
+
+    Parameters
+    ----------
+    fit : Fit
+    setup : Setup
+
+    Returns
+    -------
+    bool
+        False: a base rate explains the truths as well
+    """
+    p, looks = fit.counts.posterior, np.maximum(fit.counts.looks, 1e-300)
+    gain = (p * (np.log(looks) - np.log(p.mean(0) + 1e-300))).sum()
+    n, T = p.shape
+    slopes = (setup.X.shape[1] - 1) * (T - 1)
+    return gain > 0.5 * slopes * np.log(max(n, 2))
 
 # %% ../nbs/41_answer_model.ipynb #9ef94830
 #| code-fold: true
@@ -1502,6 +1553,11 @@ class AnswerClustering(ConstrainedClusterer):
         for cast in cast_answers(answers, F, group_of):
             setup = self._setup(cast)
             fit = self._best_start(setup, rng)
+            if not setup.blind and not looks_tell(fit, setup):
+                cast = cast._replace(features=None)
+                setup = self._setup(cast)
+                fit = self._best_start(setup, rng)
+                self.chosen_["left_out"] = "features: they foresee no more than a base rate"
             chance = self._final_chance(fit, setup)
             self.fits_[cast.kind] = (cast, setup, fit, chance)
             T = cast.block.n_truths
@@ -1794,8 +1850,12 @@ class AnswerClustering(ConstrainedClusterer):
         chance = (1 - e0) * fit.counts.posterior + e0 * fit.counts.looks
         block = setup.block
         plain = block.n_truths == 2 and not block.levels.any()
-        if setup.blind or not plain:
+        if not plain:
             return chance
+        if setup.blind:
+            weight = setup.priors.hedge_blind
+            votes = _tally(block, setup.votes, by_group=False) + 0.2 * setup.share
+            return (1 - weight) * chance + weight * votes / votes.sum(1, keepdims=True)
         weight = setup.priors.hedge * one_voice(fit.state, block, setup.priors.voice)
         if weight == 0:
             return chance

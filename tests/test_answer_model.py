@@ -177,10 +177,12 @@ def test_limit_is_dawid_skene_with_looks(example):
         )
     # the tables are what the posteriors count
     p = end.counts.posterior[A.question, 1]
+    share = np.bincount(A.response[A.response >= 0], minlength=2) + 1
+    blindly = 0.9 * np.array([0, 1]) + 0.1 * share / share.sum()
     for e in range(0, E, 9):
         mine = A.annotator == e
         same = np.array([(p[mine] * (A.response[mine] == r)).sum() for r in (0, 1)])
-        mean = (same + 10 * np.array([0.05, 0.95])) / (same.sum() + 10)
+        mean = (same + 10 * blindly) / (same.sum() + 10)
         table = (same + 5 * mean) / (same.sum() + 5)
         assert R[channel[e], 1] == pytest.approx(table, abs=1e-5)
 
@@ -531,7 +533,9 @@ def test_one_annotator_keeps_the_prior(crowd):
     said = (one.answer == "same").to_numpy()
     assert (p[said].min() > p[~said].max()) and (p[said] > 0.5).all()
     report = m.fits_["pair"][2].state.report[0]
-    assert report[0, 0] == pytest.approx(0.95) and report[1, 1] == pytest.approx(0.95)
+    same = (said.sum() + 1) / (len(said) + 2)
+    assert report[0, 1] == pytest.approx(0.1 * same), "a false match is as rare as a match"
+    assert report[1, 0] == pytest.approx(0.1 * (1 - same))
 
 
 def test_one_answer_a_question_without_features(crowd):
@@ -599,6 +603,39 @@ def test_constant_feature_is_no_feature(crowd):
     F = np.ones((200, 1))
     m = AnswerClustering().fit(None, answers=crowd, question_features=F)
     assert np.isfinite(m.question_proba_[:, :2]).all()
+
+
+def test_where_matches_are_rare_each_single_answer_is_believed():
+    "A fixed noise of 5 % either way would not believe any match at this base rate."
+    truth = np.arange(400) % 25 == 0
+    d = pd.DataFrame(dict(a=np.arange(400), b=1000 + np.arange(400), annotator="x",
+                          answer=np.where(truth, "same", "different")))  # fmt: skip
+    _, p = chances(Answers.from_frame(d, ids=True))
+    assert (p[truth] > 0.7).all() and (p[~truth] < 0.05).all()
+
+
+def test_features_that_foresee_nothing_are_left_out(crowd):
+    A = Answers.from_frame(crowd)
+    noise = np.random.default_rng(0).normal(size=(A.n_questions, 2))
+    m = AnswerClustering().fit(None, answers=A, question_features=noise)
+    without = AnswerClustering().fit(None, answers=A)
+    assert "left_out" in m.chosen_ and "left_out" not in without.chosen_
+    same = pytest.approx(without.question_proba_[:, 1], abs=0.01)
+    assert m.question_proba_[:, 1] == same
+    alike = crowd.drop_duplicates(["a", "b"])[["alike"]].to_numpy()
+    told = AnswerClustering().fit(None, answers=A, question_features=alike)
+    assert "left_out" not in told.chosen_
+
+
+def test_being_unsure_hints_at_nothing_where_nobody_else_answered():
+    d = realistic_answers(400, [CREWS["people"]._replace(per_question=1, size=1)],
+                          random_state=3)  # fmt: skip
+    rng = np.random.default_rng(0)
+    hides = (rng.random(400) < 0.4).astype(bool)
+    d["answer"] = np.where(hides, "unsure", d.answer)
+    m = AnswerClustering().fit(None, answers=d, question_features=d[["alike"]].to_numpy())
+    told = m.fits_["pair"][2].state.report[0, :, 2]
+    assert told == pytest.approx([hides.mean()] * 2)
 
 
 # input
