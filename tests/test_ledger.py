@@ -56,6 +56,7 @@ def entry(**change):
             notebook="90_a",
             check="f(2) == 4",
             why_not="",
+            run="",
         ),
         **change,
     }
@@ -67,7 +68,9 @@ def entry(**change):
         (dict(), None),
         (dict(check="f(2) == 5"), "no cell with an assertion"),
         (dict(check="g(3)"), "no cell with an assertion"),
-        (dict(check="g(3)", kind="result"), None),
+        (dict(check="g(3)", kind="result", run="smaller"), None),
+        (dict(check="g(3)", kind="result"), "says how it was run"),
+        (dict(run="as printed"), "only a result"),
         (dict(check=""), "says why not"),
         (dict(check="", why_not="an illustration"), None),
         (dict(notebook="91_b"), "no cell with an assertion"),

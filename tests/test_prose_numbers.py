@@ -3,10 +3,13 @@ again."""
 
 from pathlib import Path
 
+import re
+
 import nbformat
 import numpy as np
 import pandas as pd
 import pytest
+from csc_nb.datasets import load
 
 ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.skipif(not (ROOT / "nbs").exists(), reason="needs the repository")
@@ -70,6 +73,101 @@ def distance_gain():
     return f"{short(r.gain100, 3)} ± {short(r.se, 3)}"
 
 
+def tv(**where):
+    "Mean F of the rows of paper 004's tables with these values."
+    t = file("tvclust_tables")
+    for column, value in where.items():
+        t = t[t[column] == value]
+    return t.f.mean()
+
+
+def by_noise(method):
+    "F on ecoli with few answers, by the share of right ones."
+    F = [tv(set="ecoli", r=0.01, method=method, p=p) for p in (1.0, 0.95, 0.9, 0.8)]
+    return ", ".join(map(short, F))
+
+
+PRINTED_TVCLUST = {
+    "iris": (0.91, 0.85, 0.90),
+    "wine": (0.56, 0.45, 0.53),
+    "ecoli": (0.85, 0.79, 0.76),
+    "glass_with_id": (0.42, 0.22, 0.42),
+    "balance_scale": (0.94, 0.92, 0.91),
+}
+
+
+def five_sets(method):
+    "F, ARI and NMI of each of the paper's five sets."
+    t = file("tvclust_tables")
+    t = t[(t.method == method) & t.set.isin(list(PRINTED_TVCLUST))]
+    return t.groupby("set")[["f", "ari", "nmi"]].mean()
+
+
+def averages(method):
+    f, ari, nmi = map(short, five_sets(method).mean())
+    return f"F {f}, ARI {ari}, NMI {nmi}"
+
+
+def farthest_from_print():
+    m = five_sets("TVClust released")
+    return short(max(np.abs(m.loc[s] - list(v)).max() for s, v in PRINTED_TVCLUST.items()))
+
+
+def trial_spread():
+    "Standard deviation over trials of the mean over the twelve settings, iris."
+    t = file("tvclust_tables")
+    t = t[(t.method == "RDP released") & (t.set == "iris")]
+    return t.groupby("trial").f.mean().std()
+
+
+def purity_gain(sets):
+    "Least and largest gain of CSP over SP in purity, for K > C."
+    b = file("bags_figures")
+    b = b[(b.what == "K") & b.set.isin(sets)]
+    p = b.groupby(["set", "K", "method"]).purity.mean().unstack()
+    gain = (p["CSP printed"] - p.SP).drop(p.groupby("set").head(1).index)
+    return f"{short(gain.min())} to {short(gain.max())}"
+
+
+def peak(name):
+    "Strength of the best purity."
+    b = file("bags_figures")
+    b = b[(b.what == "alpha") & (b.set == name) & (b.method == "CSP printed")]
+    m = b.groupby("alpha").purity.mean()
+    return m.idxmax(), m.max() - m[m.index > m.idxmax()].mean()
+
+
+def webkb(method, **where):
+    d = file("disc_webkb")
+    d = d[(d.method == method) & (d.sigma == "original")]
+    for column, value in where.items():
+        d = d[d[column] == value]
+    (r,) = d.itertuples()
+    return f"{short(r.nmi_u)}/{short(r.ari_u)} and {short(r.nmi_t)}/{short(r.ari_t)}"
+
+
+def behind(setting, dataset, queries):
+    "How far Info is behind random questions."
+    c = file("bayes_active_curves")
+    c = c[(c.setting == setting) & (c.dataset == dataset) & (c.queries == queries)]
+    f = c.groupby("method").f.mean()
+    return short(f["random"] - f["info"])
+
+
+def lump(name):
+    "Pairwise F of one cluster."
+    y = np.unique(load(name).target, return_counts=True)[1]
+    same, pairs = (y * (y - 1)).sum(), y.sum() * (y.sum() - 1)
+    return short(2 * same / (same + pairs))
+
+
+def rules_on(name, noise, split, speaker):
+    g = file("ncobras_rules")
+    g = g[(g.set == name) & (g.noise == noise) & (g.split_by == split)]
+    g = g[(g.speaker == speaker) & (g.method == "NCOBRAS")]
+    return short(g.ari100.mean())
+
+
 STATEMENTS = [
     ("17_ncobras", lambda: f"gained {distance_gain()} ARI"),
     ("17_ncobras", lambda: f"gained {rules_gain(0.1)} at 10 % noise "
@@ -83,6 +181,33 @@ STATEMENTS = [
     ("experiments/claims", lambda: f"has {short(mean_ari('ncobras', 0.1))} at 10 % where "
                                    f"COBRAS has {short(mean_ari('cobras', 0.1))}"),
     ("experiments/claims", lambda: f"all {grouped(len(with_defaults()))} tasks"),
+    ("experiments/10_tvclust", lambda: f"F {by_noise('TVClust')} by $p$, RDP-means "
+                                       f"{by_noise('RDP ours')}"),
+    ("experiments/10_tvclust", lambda: f"over the sets ({averages('TVClust released')})"),
+    ("experiments/10_tvclust", lambda: f"up to {farthest_from_print()} off"),
+    ("experiments/10_tvclust", lambda: "F is "
+                            f"{short(five_sets('TVClust, their priors').f.mean())}"),
+    ("experiments/10_tvclust", lambda: "thirty give "
+                                       f"{short(tv(set='iris', method='RDP released'))}"),
+    ("experiments/10_tvclust", lambda: f"about {short(trial_spread())} over trials"),
+    ("experiments/13_bags", lambda: "there by "
+                                    f"{purity_gain(['letter_carroll', 'letter_frost'])}"),
+    ("experiments/13_bags", lambda: f"peaks at {short(peak('letter_frost')[0], 1)} and "
+                                    f"loses {short(peak('letter_frost')[1])} after it"),
+    ("experiments/14_disc", lambda: f"({webkb('DiSC', prep='tfidf', score='sum')} against"),
+    ("experiments/14_disc", lambda: f"({webkb('DRSC', prep='log')} against"),
+    ("experiments/15_bayes_active", lambda: "*Info* is "
+                        f"{behind('default', 'pendigits389', 20)} behind after 20"),
+    ("experiments/15_bayes_active", lambda: "is "
+                        f"{behind('printed', 'transfusion', 60)} behind on Transfusion"),
+    ("experiments/15_bayes_active", lambda: "behind early ("
+                        f"{behind('printed', 'letters_ij', 20)} and "
+                        f"{behind('printed', 'pendigits389', 20)})"),
+    ("experiments/15_bayes_active", lambda: f"F of {lump('fertility')}, "
+                        f"{lump('parkinsons')} and {lump('transfusion')}"),
+    ("experiments/17_ncobras", lambda: "(ARI "
+                        f"{rules_on('msrcv2_six', 0.1, 'largest', 'centre')} against "
+                        f"{rules_on('msrcv2_six', 0.1, 'doubt', 'kept')} at 10 %)"),
 ]  # fmt: skip
 
 
@@ -90,3 +215,43 @@ STATEMENTS = [
 def test_the_sentence_says_what_the_file_says(k):
     page, sentence = STATEMENTS[k]
     assert sentence() in prose(page), f"{page} should say: {sentence()}"
+
+
+# Numbers on the papers' pages that no result file can tell are declared, with the reason.
+KNOWN = ROOT / "tests" / "prose_numbers.txt"
+PAGES = ["claims", "ledger", "10_tvclust", "11_relative", "12_experts", "13_bags"]
+PAGES += ["14_disc", "15_bayes_active", "17_ncobras", "18_hierarchy"]
+DECIMAL = re.compile(r"(?<![\w.,{^-])(?:0|1)?\.\d{2,}(?!\d|\.\d|e-)")
+
+
+def decimals(text):
+    "Numbers with at least two decimals, as they are written."
+    return set(DECIMAL.findall(text))
+
+
+def declared():
+    "(page, number) → why no file tells it."
+    out = {}
+    for line in KNOWN.read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            page, number, why = line.split(maxsplit=2)
+            out[page, number] = why
+    return out
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_number_in_prose_is_computed_or_declared(page):
+    computed = [say() for where, say in STATEMENTS if where == f"experiments/{page}"]
+    told = set().union(*map(decimals, computed)) if computed else set()
+    known = {number for where, number in declared() if where == page}
+    loose = decimals(prose(f"experiments/{page}")) - told - known
+    assert not loose, f"{page}: say from which file, or declare why not: {sorted(loose)}"
+    stale = known - decimals(prose(f"experiments/{page}"))
+    assert not stale, f"{page}: declared, but not on the page: {sorted(stale)}"
+
+
+def test_a_number_that_nobody_declared_is_found():
+    assert decimals("gained .031 ± .013; F is 0.87, or .91.") == {
+        *(".031", ".013", "0.87", ".91")
+    }
+    assert not decimals("version 1.25.3, section 3.2, 12.5 s, $2^{-.25}$")

@@ -10,6 +10,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PATH = ROOT / "nbs" / "experiments" / "ledger.csv"
 ASSERTS = re.compile(r"\bassert\b|\btest_\w+\(")
 
+RUN = ("as printed", "smaller", "data of ours", "not run")  # of results
+
 # What the papers number. An entry of the ledger must exist for each of these.
 span = lambda a, b, chapter="": [f"({chapter}{i})" for i in range(a, b + 1)]
 NUMBERED = {
@@ -159,6 +161,8 @@ def faults(entries, root=ROOT):
         where = f"paper {r['paper']}, {r['item']}"
         if not r["verdict"]:
             out.append(f"{where}: no verdict")
+        if (r["kind"] == "result") != (r.get("run", "") in RUN):
+            out.append(f"{where}: a result, and only a result, says how it was run")
         if r["check"] and not r["notebook"]:
             out.append(f"{where}: a check, but no notebook")
         if find(r, root) is None and not r["why_not"].strip():
