@@ -251,7 +251,7 @@ def run_coverage(seed, case):
 COVERAGE_HEAD = "seed case share low high right covered spent answers people why".split()
 
 
-def rows_with_features(name, seed, most=150):
+def rows_with_features(name, seed, most):
     "Some rows of a set, scaled; or two to five blobs that overlap more or less."
     from sklearn.datasets import make_blobs
 
@@ -260,7 +260,8 @@ def rows_with_features(name, seed, most=150):
     rng = np.random.default_rng([7, seed])
     if name == "blobs":
         overlap, K = rng.uniform(1.5, 5.0), int(rng.integers(2, 6))
-        X, y = make_blobs(120, 4, centers=K, cluster_std=overlap, random_state=seed)
+        n = min(most, 120)
+        X, y = make_blobs(n, 4, centers=K, cluster_std=overlap, random_state=seed)
         return X, y, rng
     b = load(name)
     X, y = np.asarray(b.data, float), np.unique(b.target, return_inverse=True)[1]
@@ -299,13 +300,13 @@ def run_rows(seed, case):
     from csc_nb.answer_model import AnswerClustering
     from csc_nb.ask_well import AskWell
 
-    name, goal, known = case.split()
-    X, y, rng = rows_with_features(name, seed)
+    name, goal, known, n = case.split()
+    X, y, rng = rows_with_features(name, seed, int(n))
     panel = two_models_and_ann(y, seed, rng)
     K = len(np.unique(y)) if known == "known" else None
     model = AnswerClustering(K, random_state=0)
     learner = AskWell(model, panel, goal=float(goal), budget=2000, random_state=seed)
-    return [(seed, case, *stated_and_true(learner, X, y, 100))]
+    return [(seed, case, *stated_and_true(learner, X, y, 100 if n == "150" else 60))]
 
 
 def run_items(seed, case):
@@ -461,9 +462,10 @@ def main():
         tasks = [(s, c) for s in seeds for c in cases]
         resume("coverage", COVERAGE_HEAD, tasks, run_coverage, a.seconds)
     elif a.part == "rows":
-        goals = ("0.9 known", "0.9 learned")
-        cases = [f"{name} {g}" for g in goals for name in FEATURED]
+        cases = [f"{name} 0.9 known 60" for name in FEATURED]
         tasks = [(s, c) for s in seeds for c in cases]
+        tasks += [(s, f"{name} 0.9 learned 60") for s in seeds[:1] for name in FEATURED]
+        tasks += [(s, f"{name} 0.9 known 150") for s in seeds[:1] for name in FEATURED]
         resume("rows", ROWS_HEAD, tasks, run_rows, a.seconds)
     elif a.part == "items":
         tasks = [(s, f"{n} 0.95") for s in seeds for n in (8, 15, 30)]

@@ -20,6 +20,7 @@ import sys
 import threading
 import time
 import warnings
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from pathlib import Path
@@ -1462,7 +1463,8 @@ class AskWell(ActiveLearner):
     """
 
     repeat = True  # second opinions are asked on purpose
-    _lag = 3  # answers after which a fit of rows is taken over
+    _lag = 3  # answers of people after which a fit of rows is taken over
+    _quick = 8  # so many answers of the others count as one: they come at once
     _parameter_constraints = {
         "model": [HasMethods(["fit", "get_params"]), None],
         "panel": ["array-like", None],
@@ -1818,7 +1820,7 @@ class AskWell(ActiveLearner):
     def _fit_again(self, state):
         "Begin a fit when it is time; clusters of rows are fitted while answers come in."
         told, under_way = state.told, state.fitting
-        if under_way is not None and len(told) >= under_way.n + self._lag:
+        if under_way is not None and self._waited(told[under_way.n :]) >= self._lag:
             state.belief = self._retold(state, under_way)
             state.fitting = None
         if state.fitting is not None or len(told) < state.next_fit:
@@ -1829,6 +1831,13 @@ class AskWell(ActiveLearner):
         else:
             past = state.copy()
             state.fitting = Refit(len(told), lambda: self._believe(past))
+
+    def _waited(self, later):
+        "How long a fit is under way, in answers of people; it depends on answers alone."
+        by_hand = [_is_person(m) for m in self._members]
+        if not any(by_hand):
+            return len(later)  # nobody sits at a screen and waits
+        return sum(1.0 if by_hand[who] else 1 / self._quick for _, _, who, _ in later)
 
     def _retold(self, state, refit):
         "The new belief, told what was answered since it was begun."
@@ -2251,10 +2260,30 @@ def ask_panel_session(
     class AskPanel(Session):
         "A session whose panel answers by itself until a person is needed."
 
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            rows = self.items.X, self.items.ids  # a log that says who, and for how much
-            self.run = PanelRunner(self.run.learner, *rows, journal=self.journal)
+        _runner = PanelRunner  # its log says who answered, and for how much
+
+        @property
+        def own(self):
+            people = {m.name for m in self.learner._members if _is_person(m)}
+            return [s for s in self.said if getattr(s.query, "annotator", "") in people]
+
+        @property
+        def beside(self):
+            given = Counter(getattr(s.query, "annotator", "") for s in self.said)
+            others = [m.name for m in self.learner._members if not _is_person(m)]
+            out = [("others answered", (name, given[name])) for name in others]
+            return [*out, ("money spent", (f"{self.learner.spent_:g}",))]
+
+        def undo(self, turn_id=None):
+            "Take back the person's last answer, and what the panel said after it."
+            if turn_id is not None and turn_id != getattr(self.turn, "id", "end"):
+                return False
+            own = self.own
+            if not own:
+                return False
+            self.run.undo(len(self.said) - own[-1].k)
+            self._revisit = False
+            return True
 
         def close(self):
             super().close()

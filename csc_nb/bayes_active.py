@@ -105,6 +105,76 @@ def _blend_entropy(L, N, co, si, rows):
         out[r] = (total + np.log(product)) / n
     return out
 
+
+_LOG2_E, _LN2_HIGH, _LN2_LOW = 1 / math.log(2), 0.6931471803691238, 1.9082149292705877e-10
+_ROUND = (
+    1.5 * 2.0**52
+)  # added to a number below 2⁵¹, it leaves the whole part in the low bits
+
+
+@njit(cache=True)
+def _exp_below_one(u, turns, bits, out):
+    "exp of numbers from −700 to 0, to the last digit, without a branch: many at a time."
+    for j in range(len(u)):
+        turns[j] = u[j] * _LOG2_E + _ROUND
+    for j in range(len(u)):
+        k = turns[j] - _ROUND
+        r = u[j] - k * _LN2_HIGH - k * _LN2_LOW
+        p = 1.0 / 6227020800
+        p = p * r + 1.0 / 479001600
+        p = p * r + 1.0 / 39916800
+        p = p * r + 1.0 / 3628800
+        p = p * r + 1.0 / 362880
+        p = p * r + 1.0 / 40320
+        p = p * r + 1.0 / 5040
+        p = p * r + 1.0 / 720
+        p = p * r + 1.0 / 120
+        p = p * r + 1.0 / 24
+        p = p * r + 1.0 / 6
+        p = p * r + 0.5
+        out[j] = (p * r + 1.0) * r + 1.0
+    whole = turns.view(np.int64)
+    for j in range(len(u)):
+        bits[j] = (whole[j] + 1023) << 52  # 2ᵏ as a floating-point number
+    power = bits.view(np.float64)
+    for j in range(len(u)):
+        out[j] *= power[j]
+
+
+@njit(cache=True)
+def _quick_entropy(L, N, co, si, rows):
+    "What `_blend_entropy` says, three times as fast; the browser keeps the plain form."
+    n, K = L.shape[1:]
+    block = 64
+    out, size = np.zeros(len(rows)), block * K
+    u, e, turns = np.zeros(size), np.zeros(size), np.zeros(size)
+    bits = np.zeros(size, np.int64)
+    for r in range(len(rows)):
+        s, total, product = rows[r], 0.0, 1.0
+        for i0 in range(0, n, block):
+            m = min(block, n - i0)
+            for i in range(m):
+                top = -np.inf
+                for k in range(K):
+                    v = co[r] * L[s, i0 + i, k] + si[r] * N[s, i0 + i, k]
+                    u[i * K + k] = v
+                    top = max(top, v)
+                for k in range(K):
+                    u[i * K + k] = max(u[i * K + k] - top, -700.0)
+            _exp_below_one(u, turns, bits, e)
+            for i in range(m):
+                z, dot = 0.0, 0.0
+                for k in range(K):
+                    z += e[i * K + k]
+                    dot += u[i * K + k] * e[i * K + k]
+                total -= dot / z
+                product *= z
+                if product > 1e200:
+                    total += np.log(product)
+                    product = 1.0  # one logarithm for many rows
+        out[r] = (total + np.log(product)) / n
+    return out
+
 # %% ../nbs/15_bayes_active.ipynb #97673729
 #| code-fold: true
 #| code-summary: "prior_draws: exact draws by rejection"
@@ -148,7 +218,7 @@ def prior_draws(
         kept.append(
             W[
                 np.log(rng.random(S))
-                < -tau * _blend_entropy(L, L, one, 0 * one, np.arange(S))
+                < -tau * _quick_entropy(L, L, one, 0 * one, np.arange(S))
             ]
         )
     W = np.concatenate(kept)[:S]
@@ -808,7 +878,7 @@ def cloud_value(c, L, dL, N, dN, co, si, rows):
     si
     rows
     """
-    out = -c.tau * _blend_entropy(L, dL, co, si, rows) if c.tau else np.zeros(len(rows))
+    out = -c.tau * _quick_entropy(L, dL, co, si, rows) if c.tau else np.zeros(len(rows))
     if N.shape[1]:
         out += sum_product(_blend_softmax(N, dN, co, si, rows), c.forest, c.eps, False)[0]
     return out

@@ -1034,9 +1034,10 @@ def likely_culprits(
         the same, the likeliest to be wrong first
     """
     record, scores = [(s.query, s.answer) for s in said], []
+    place = {s.k: n for n, s in enumerate(said)}
     for s in among:
         changed = list(record)
-        changed[s.k] = (s.query, opposite(s))
+        changed[place[s.k]] = (s.query, opposite(s))
         facts = pair_facts(s.query, s.answer)
         rank = distance_rank(X, [f[:2] for f in facts])
         odd = np.mean([r if f[2] > 0 else 1 - r for f, r in zip(facts, rank)])
@@ -1506,6 +1507,8 @@ class Session:
     out: Path | None  # where the clusters go; None: beside the log
     private: bool = True  # does no row leave this machine?
 
+    _runner = Runner  # a panel has one that says who answered
+
     def __init__(
         self,
         data,  # data frame, dictionary of columns, list of records, or `Items`
@@ -1549,7 +1552,7 @@ class Session:
         try:
             fill = None if self.check_implied else self.follows
             items = self.items
-            self.run = Runner(learner, items.X, items.ids, journal=journal, fill=fill)
+            self.run = self._runner(learner, items.X, items.ids, journal=journal, fill=fill)
         except BaseException:
             journal.close()
             raise
@@ -1600,6 +1603,16 @@ class Session:
     def said(self) -> list:  # of `Said`
         "All answers that stand."
         return self.run.said
+
+    @property
+    def own(self) -> list:  # of `Said`
+        "Those that the person at this screen gave; others may sit on a panel."
+        return self.said
+
+    @property
+    def beside(self) -> list:  # of (word of the view, its numbers)
+        "What the view says about others who answer, too."
+        return []
 
     @property
     def skipped(self) -> list:  # of `Said`
@@ -1784,7 +1797,7 @@ class Session:
         -------
         list
         """
-        said = self.said
+        said = self.own
         facts = [(f, s) for s in said for f in pair_facts(s.query, s.answer)]
         must = [(f, s) for f, s in facts if f[2] > 0]
         cannot = [(f, s) for f, s in facts if f[2] < 0]
@@ -1974,7 +1987,7 @@ class Session:
     def counts(self) -> Counter:  # same, different, unsure, skipped
         "How often the person said what."
         c = Counter()
-        for s in self.said:
+        for s in self.own:
             if s.how == "skip":
                 c["skipped"] += 1
             elif s.answer in (0, "unsure"):
@@ -2002,7 +2015,7 @@ class Session:
         if isinstance(self.learner, FixedQuestions) and isinstance(state, ListState):
             left = len(self.learner.questions) - state.at
         return Status(
-            given=len(said),
+            given=len(self.own),
             same=c["same"],
             different=c["different"],
             unsure=c["unsure"],

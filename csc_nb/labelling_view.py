@@ -739,7 +739,7 @@ class AskView:
         answers = answer_buttons(turn.query.kind, w, ask) if turn else []
         more = self._more(turn)
         keys = {b["key"]: b["action"] for b in [*answers, *more] if b.get("key")}
-        n = len(s.said)
+        n = len(s.own)
         goal = s.goal
         listed = getattr(s.learner, "questions", None)
         if goal is None and isinstance(listed, (list, tuple)):
@@ -783,7 +783,8 @@ class AskView:
             saved = html.escape(w["saved"].format(s.log.name))
         who = [html.escape(s.annotator)] if s.annotator else []
         here = [html.escape(w["private"])] if s.private else []
-        return " · ".join([html.escape(count), saved, *who, *here])
+        beside = [html.escape(w[name].format(*given)) for name, given in s.beside]
+        return " · ".join([html.escape(count), *beside, saved, *who, *here])
 
     def _more(self, turn):
         w = self.words
@@ -877,7 +878,7 @@ class AskView:
     def _old(self, most=300):
         "Earlier answers, newest first, with what each could be instead."
         s, w, out = self.session, self.words, []
-        for x in list(reversed(s.said))[:most]:
+        for x in list(reversed(s.own))[:most]:
             names = " – ".join(str(s.items.ids[i])[:40] for i in x.query.items)
             mark = f" ({w['n skipped']})" if x.how == "skip" else ""
             others = (1, -1, 0) if x.query.kind == "pair" else ("bc", "ac", "ab", "none")

@@ -634,6 +634,58 @@ def test_a_person_at_the_view_sees_only_her_own_questions(tmp_path):
     assert sum(e["annotator"] == "model" for e in events) >= 1
 
 
+def test_what_a_model_said_is_not_told_to_a_person_as_her_own(tmp_path):
+    "Her answers, her contradictions, her undo; the model's answers are counted beside."
+    _, frame = pets(tmp_path)
+    calls = []
+
+    def says(q):
+        calls.append(q.key)
+        return "same"  # always: nearly every answer of hers is against it
+
+    panel = [Annotator("tiny", says, max_calls=40), Annotator("Ann", price=5)]
+    learner = AskWell(AnswerClustering(2), panel, random_state=0)
+    log = tmp_path / "answers.jsonl"
+    s = ask_panel_session(frame, learner, id="id", show=["name", "sound"], log=log)
+    given = []
+    for k in range(5):
+        t = s.turn
+        given.append((t.query.key, (1, -1)[k % 2]))
+        assert s.answer(t.id, given[-1][1])
+    assert s.turn is not None
+    assert [(x.query.key, x.answer) for x in s.own] == given and len(s.said) > 5
+    assert sum(s.counts().values()) == s.status().given == 5
+    others = len(s.said) - 5
+    money = f"{others + 25:g}"
+    assert s.beside == [("others answered", ("tiny", others)), ("money spent", (money,))]
+    hers = {x.k for x in s.own}
+    assert all({c.odd.k, *(x.k for x in c.chain)} <= hers for c in s.conflicts())
+    assert s.undo() and s.turn.query.annotator == "Ann"
+    assert [(x.query.key, x.answer) for x in s.own] == given[:4]
+    assert s.turn.query.key == given[4][0]  # she is asked this once more
+    s.close()
+    again = ask_panel_session(frame, learner, id="id", show=["name", "sound"], log=log)
+    assert [(x.query.key, x.answer) for x in again.own] == given[:4]
+    again.close()
+
+
+def test_answers_that_come_at_once_do_not_make_a_person_wait_for_a_fit():
+    "Three answers of people, or twenty-four of the others; without people three of all."
+    X, y, _ = simulated()
+    quick = Annotator("m", NoisyOracle(y, 0.1, random_state=0, persistent=True))
+    slow = Annotator("n", NoisyOracle(y, 0.1, random_state=1, persistent=True), price=2)
+    ann = Annotator("Ann", price=1e9)  # there, and never asked
+    for panel, lag in (([quick, ann], 24), ([quick, slow], 3)):
+        learner = AskWell(AnswerClustering(3), panel, random_state=0).start(X)
+        first = None
+        while first is None or learner.state_.fitting is first:
+            q = learner.ask()
+            learner.tell(q, learner.ask_panel(q))
+            if first is None and learner.state_.fitting is not None:
+                first = learner.state_.fitting
+        assert (first.n, len(learner.state_.told) - first.n) == (10, lag)
+
+
 def test_doubtful_rows_stand_beside_the_surest_rows_of_their_two_clusters():
     M = np.random.default_rng(3).dirichlet([0.6, 0.6, 0.6], size=12)
     belief = SimpleNamespace(rows=M, pairs=np.array([[0, 1]]), _membership=lambda: M)

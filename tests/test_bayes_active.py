@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.special import softmax
 
 from csc_nb import bayes_active as ba
 from csc_nb.bayes_active import (
@@ -165,6 +166,21 @@ def test_prior_draws_by_rejection_match_weighted_gaussians():
     assert (
         prior_draws(A, 3, 5, 1.0, 1e4, np.random.default_rng(0), max_tries=2)[1] == 0
     )  # gives up, moves instead
+
+
+@pytest.mark.parametrize(
+    "n, K, scale", [(1, 2, 1.0), (63, 3, 30.0), (200, 6, 3.0), (65, 1, 1.0)]
+)
+def test_the_quick_entropy_is_that_of_scipy(n, K, scale):
+    rng = np.random.default_rng(n)
+    L, N = scale * rng.normal(size=(2, 4, n, K))
+    N[0, 0] = 1e4 * np.arange(K)  # far apart: chances that are zero to the last digit
+    co, si, rows = rng.normal(size=3), rng.normal(size=3), np.array([0, 3, 1])
+    P = softmax(co[:, None, None] * L[rows] + si[:, None, None] * N[rows], axis=2)
+    found = ba._quick_entropy(L, N, co, si, rows)
+    np.testing.assert_allclose(
+        found, stats.entropy(P, axis=2).mean(1), rtol=1e-12, atol=1e-14
+    )
 
 
 def test_elliptical_slices_leave_the_posterior_as_it_is():
