@@ -1682,7 +1682,7 @@ class AskWell(ActiveLearner):
         cast, _, fit, _ = model.fits_[kind]
         beta, n = fit.state.beta, len(self._asked_list)
         X = np.ones((n, 1))
-        if F is not None:
+        if F is not None and cast.features is not None:  # None: they foresaw nothing
             sd = cast.features.std(0)
             X = np.c_[X, (F - cast.features.mean(0)) / np.where(sd < 1e-12, np.inf, sd)]
         return softmax(np.c_[np.zeros(n), X @ beta], axis=1)
