@@ -35,7 +35,7 @@ from .constraints import Constraints, labelled_rows
 from .estimators import ConstrainedClusterer, renamed
 from .graph import csr_adjacency, tally_pairs
 from .heldout import HeldOut
-from .spaces import Asked, choose_by_hidden, row_order, warn_if_blind
+from .spaces import Asked, choose_by_hidden, floor_choice, row_order, warn_if_blind
 from csc_nb.softmax import (
     SoftmaxFit,
     SoftmaxPredictor,
@@ -1175,7 +1175,7 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
     information of section 2.1 at a small weight, so that must-links alone do not end in
     one cluster (mean ARI of eight sets .18 before, .66 now); a k-means start; accuracies
     that follow the weights; the weight of the information and λ chosen by hidden answers
-    from twenty answers on. `ExpertClustering(mi_weight="auto", lam=1e-3)` is the default of
+    from twenty answers on, with the features alone (weight inf) among the candidates. `ExpertClustering(mi_weight="auto", lam=1e-3)` is the default of
     version 0.1; `as_published()` has none of these.
 
     Parameters
@@ -1246,7 +1246,7 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
     lam_ : float
         λ that was used
     mi_weight_ : float
-        weight of the mutual information that was used
+        weight of the mutual information that was used; inf: alone
     choice_ : HeldOut | None
         (weight, λ) compared on hidden answers; None: given
 
@@ -1307,7 +1307,7 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
     objective_history_: list  # cost per answer, minus (8) or minus the ELBO; never rises
     n_iter_: int  # length of `objective_history_`
     lam_: float  # λ that was used
-    mi_weight_: float  # weight of the mutual information that was used
+    mi_weight_: float  # weight of the mutual information that was used; inf: alone
     choice_: HeldOut | None  # (weight, λ) compared on hidden answers; None: given
 
     @renamed(mi="mi_weight")
@@ -1367,7 +1367,7 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
         s = self._choose(S, c, K, s, seed)
         self.lam_, self.mi_weight_ = s.lam, s.mi_weight
         panel = make_panel(c, len(X), all_rows=s.mi_weight > 0)
-        if not panel.total:
+        if not panel.total or s.mi_weight == np.inf:
             fit = self._fit_plain(S, K, panel, s, seed)
         else:
             starts = Starts(self.n_init, self.init, self.solver, self.n_jobs, seed)
@@ -1428,6 +1428,8 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
             pairs = [(weight, v) for v in (0.1, 0.03, 1e-3)]
         if weight == "cv" and lam != "cv":
             pairs = [(w, lam) for w in (1.0, 0.3, 0.1, 0.03)]
+        if weight == "cv":  # the features alone
+            pairs = [(np.inf, 0.1 if lam == "cv" else lam), *pairs]
         return pairs
 
     def _choose(self, X, c, K, s, seed):
@@ -1452,33 +1454,43 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
             for w, v in self._pairs_to_try()
         ]
 
-        def predict(train, test, fold_seed):
-            panel = make_panel(c.select(train), len(X), all_rows=True)
+        def beliefs(heard, fold_seed):
+            panel = make_panel(heard, len(X), all_rows=True)
             starts = Starts(3, "mixed", "profile", self.n_jobs, fold_seed)
-            H = []
             for t in tries:
-                best = fit_starts(X, panel, K, t, starts)[0]
-                P = probs(logits(X, best.coef, best.intercept))[1]
-                H.append((P[asked.a[test]] * P[asked.b[test]]).sum(1))
+                if t.mi_weight == np.inf:
+                    best = self._fit_plain(X, K, panel, t, seed)
+                else:
+                    best = fit_starts(X, panel, K, t, starts)[0]
+                yield probs(logits(X, best.coef, best.intercept))[1]
+
+        def predict(train, test, fold_seed):
+            a, b = asked.a[test], asked.b[test]
+            H = [(P[a] * P[b]).sum(1) for P in beliefs(c.select(train), fold_seed)]
             return np.clip(H, 0, 1)
 
         names = [(t.mi_weight, t.lam) for t in tries]
         who = np.asarray(c.expert)
         self.choice_ = choose_by_hidden(names, predict, asked, person=who, seed=seed)
+        labels = [P.argmax(1) for P in beliefs(c, seed)]
+        how = dict(person=who, floor=names[0][0] == np.inf)
+        self.choice_ = floor_choice(self.choice_, labels, asked, **how)[0]
         warn_if_blind(self.choice_, asked, who, stacklevel=5)
         return s._replace(mi_weight=self.choice_.name[0], lam=self.choice_.name[1])
 
     def _fit_plain(self, X, K, panel, s, seed):
-        "No answers: maximise the mutual information from a k-means start."
+        "The features alone: maximise the mutual information from a k-means start."
         with one_thread():
             start = kmeans_start(X, K, max(s.lam, 1e-6), random_state=seed)
             m = maximise(
                 mutual_information, X, *start, s.lam, max_iter=s.max_iter, tol=s.tol
             )
-        half = np.full(panel.n_experts, 0.5)
+        acc = (np.full(panel.n_experts, 0.5),) * 2
         R = probs(logits(X[panel.rows], m.coef, m.intercept))[1]
+        if panel.total:
+            acc = best_accuracies(R, panel, s)
         history = m.history or [m.value]
-        return ExpertFit(m.coef, m.intercept, half, half, R, m.value, history, m.converged)
+        return ExpertFit(m.coef, m.intercept, *acc, R, m.value, history, m.converged)
 
     def _refine(self, X, panel, s, fits):
         "The best fit; the marginal objective first sends several through EM."

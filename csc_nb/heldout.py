@@ -4,13 +4,15 @@
 
 # %% auto #0
 __all__ = ['question_folds', 'paired_gain', 'one_standard_error', 'HeldOut',
-           'choose_heldout']
+           'choose_heldout', 'vote_weights', 'central_choice']
 
 # %% ../nbs/06a_heldout.ipynb #f42b24cc
 from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+
+from .metrics import ari
 
 # %% ../nbs/06a_heldout.ipynb #ac696947
 def question_folds(
@@ -214,3 +216,64 @@ def choose_heldout(
         score = score * np.asarray(weight, float)
     chosen, best = one_standard_error(score, question, width)
     return HeldOut(candidates, score, np.asarray(question), chosen, best)
+
+# %% ../nbs/06a_heldout.ipynb #centralcode
+def vote_weights(
+    choice: HeldOut,  # candidates and their scores
+    noise: np.ndarray = None,  # `(m,)` log-chances if answers say nothing, for the first
+    prior: np.ndarray = None,  # `(C,)` prior weights; None: all alike
+    temper: float = 2.0,  # T
+) -> np.ndarray:  # `(C,)`, sum 1
+    """How far each candidate is believed after its hidden answers.
+
+    Parameters
+    ----------
+    choice : HeldOut
+        candidates and their scores
+    noise : np.ndarray, default=None
+        `(m,)` log-chances if answers say nothing, for the first
+    prior : np.ndarray, default=None
+        `(C,)` prior weights; None: all alike
+    temper : float, default=2.0
+        T
+
+    Returns
+    -------
+    np.ndarray
+        `(C,)`, sum 1
+    """
+    score = choice.score.sum(1) / temper
+    if noise is not None:
+        score[0] = np.logaddexp(score[0], np.sum(noise) / temper)
+    if prior is not None:
+        score = score + np.log(prior)
+    weight = np.exp(score - score.max())
+    return weight / weight.sum()
+
+
+def central_choice(
+    choice: HeldOut,  # candidates and their scores
+    labels,  # `(C, n)` their partitions of the same rows, fitted with all answers
+    weight: np.ndarray,  # `(C,)` how far each is believed
+) -> HeldOut:
+    """The candidate that agrees best with all, each by its weight, eq. (2).
+
+    Parameters
+    ----------
+    choice : HeldOut
+        candidates and their scores
+    labels
+        `(C, n)` their partitions of the same rows, fitted with all answers
+    weight : np.ndarray
+        `(C,)` how far each is believed
+
+    Returns
+    -------
+    HeldOut
+    """
+    heavy = np.flatnonzero(weight > 1e-4)
+    agree = np.array([[ari(z, labels[b]) for b in heavy] for z in labels])
+    expected = agree @ weight[heavy]
+    top = expected.max()
+    ties = np.flatnonzero(expected >= top - 1e-9 * abs(top))
+    return choice._replace(chosen=int(ties[choice.score[ties].sum(1).argmax()]))

@@ -32,7 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 from .estimators import ConstrainedClusterer, renamed
 from .graph import Links, make_links
 from .heldout import HeldOut
-from .spaces import Space, answer_space, choose_by_hidden, part_of
+from .spaces import Space, answer_space, choose_by_hidden, floor_choice, part_of
 from .spaces import principal_space, row_order, sorted_answers, warn_if_blind
 
 # %% ../nbs/10a_rdpmeans.ipynb #03eb9fa4
@@ -1595,14 +1595,19 @@ class Look(NamedTuple):
         with the covariance inside the clusters?
     free : bool
         may answers open more clusters than asked?
+    heard : bool
+        are the answers heard, or is it the features alone?
     """
 
     space: str  # "raw", "pca" or "learned"
     penalty: float = 0.0  # ρ of a learned space
     pooled: bool = False  # with the covariance inside the clusters?
     free: bool = False  # may answers open more clusters than asked?
+    heard: bool = True  # are the answers heard, or is it the features alone?
 
     def __str__(self):
+        if not self.heard:
+            return "features alone"
         more = f" (ρ = {self.penalty:g})" if self.space == "learned" else ""
         return self.space + more + ", pooled" * self.pooled + ", number free" * self.free
 
@@ -1867,7 +1872,8 @@ class RDPMeans(ConstrainedClusterer):
     nothing moved for 20 sweeps. The plain constructor departs from it: exact prices, merges
     and a start with `n_clusters` seeded clusters (mean ARI .82 to .86 on toys drawn for the
     purpose), ξ in units of the data and its end chosen by hidden answers; and, from twenty
-    answers on, a space and a pooled covariance that hidden answers choose as well.
+    answers on, a space and a pooled covariance that hidden answers choose as well; the
+    features alone are among the candidates.
     `RDPMeans(space="raw", divergence="euclidean")` is the default of version 0.1.
 
     Parameters
@@ -2093,16 +2099,29 @@ class RDPMeans(ConstrainedClusterer):
         seed = int(rng.integers(2**31))
         rows, inside = part_of(asked, len(X), 3000, np.random.default_rng(seed))
         part = np.ascontiguousarray(X[rows])
-        names = [(rung, look) for rung in range(0, 13, 2) for look in looks]
-        predict = self._predictor(part, inside, names)
+        rungs = range(0, 13, 2)
+        names = [(rung, look) for rung in rungs for look in looks]
+        floor = self.space != "learned"
+        if floor:  # one look among the others, so it weighs as many rungs
+            silent = Look("raw" if self.space == "cv" else self.space, heard=False)
+            names.insert(0, (0, silent))
+        prior = np.where([look.heard for _, look in names], 1.0, len(rungs))
+
+        def predict(train, test, seed):
+            Z = self._quick_climbs(part, inside.select(train), names, seed)
+            return np.array([z[inside.a[test]] == z[inside.b[test]] for z in Z])
+
         self.choice_ = choose_by_hidden(names, predict, inside, seed=seed)
+        labels = self._quick_climbs(part, inside, names, seed)
+        how = dict(floor=floor, prior=prior)
+        self.choice_ = floor_choice(self.choice_, labels, inside, **how)[0]
         rung, look = self.choice_.name
         best = self.choice_.score.sum(1)
         self.xi_scores_ = np.array([s for s, (_, k) in zip(best, names) if k == look])
         warn_if_blind(self.choice_, inside)
         space = look_space(look, X, asked)
         Z = np.ascontiguousarray(space(X))
-        links = make_links(len(X), *asked)
+        links = make_links(len(X), *(asked if look.heard else asked.select([])))
         ends = [self._one_climb(Z, links, look, rung, rng) for _ in range(self.n_init)]
         path, last = min(ends, key=lambda e: e[1][-1].state.J)
         if last[-1].state.moved:
@@ -2131,26 +2150,20 @@ class RDPMeans(ConstrainedClusterer):
         top = xi_ladder(prob, self.xi0, self.xi_rate)[-1]
         return top * self.xi_rate ** -np.arange(12.0, -1, -1)
 
-    def _predictor(self, X, asked, names):
-        "Labels of hidden pairs, from climbs without them."
-        wanted = sorted({rung for rung, _ in names})
-
-        def predict(train, test, seed):
-            seen = asked.select(train)
-            links = make_links(len(X), *seen)
-            together = {}
-            for look in dict.fromkeys(look for _, look in names):
-                rng = np.random.default_rng(seed)
-                Z = np.ascontiguousarray(look_space(look, X, seen)(X))
-                at, lens = look_start(Z, links, self.n_clusters, look, rng)
-                ladder = self._rungs(at.prob)[: wanted[-1] + 1]
-                climb = look_path(at, lens, ladder, rng, ratio=self.xi_ratio)
-                for rung, at in enumerate(climb):
-                    z = at.state.z
-                    together[rung, look] = z[asked.a[test]] == z[asked.b[test]]
-            return np.array([together[name] for name in names])
-
-        return predict
+    def _quick_climbs(self, X, seen, names, seed):
+        "Labels at every rung of every look, from one climb a look."
+        found = {}
+        top = max(rung for rung, _ in names)
+        for look in dict.fromkeys(look for _, look in names):
+            rng = np.random.default_rng(seed)
+            links = make_links(len(X), *(seen if look.heard else seen.select([])))
+            Z = np.ascontiguousarray(look_space(look, X, seen)(X))
+            at, lens = look_start(Z, links, self.n_clusters, look, rng)
+            ladder = self._rungs(at.prob)[: top + 1 if look.heard else 1]
+            climb = look_path(at, lens, ladder, rng, ratio=self.xi_ratio)
+            for rung, at in enumerate(climb):
+                found[rung, look] = at.state.z
+        return [found[name] for name in names]
 
     def _fit_plain(self, X, asked, c, rng):
         "Algorithm 1, or exact moves with λ or ξ given: one space, old rules."

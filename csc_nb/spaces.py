@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['same_chance', 'metric_cost', 'Space', 'principal_space', 'Bend',
            'answer_space', 'hidden_scores', 'Asked', 'sorted_answers', 'part_of',
-           'person_scores', 'warn_if_blind', 'choose_by_hidden', 'row_order']
+           'person_scores', 'noise_scores', 'floor_choice', 'hidden_suspicion',
+           'warn_if_blind', 'choose_by_hidden', 'row_order']
 
 # %% ../nbs/07a_spaces.ipynb #dfd82806
 import warnings
@@ -17,7 +18,14 @@ from scipy.special import expit
 from sklearn.utils.extmath import randomized_svd
 
 from .graph import tally_pairs
-from .heldout import HeldOut, one_standard_error, paired_gain, question_folds
+from csc_nb.heldout import (
+    HeldOut,
+    central_choice,
+    one_standard_error,
+    paired_gain,
+    question_folds,
+    vote_weights,
+)
 
 # %% ../nbs/07a_spaces.ipynb #5557fdde
 def same_chance(
@@ -417,6 +425,97 @@ def person_scores(
     return out
 
 
+def noise_scores(
+    asked: Asked,  # the answers
+    person: np.ndarray = None,  # `(m,)` who gave each answer
+) -> np.ndarray:  # `(m,)` log-chances
+    """Eq. (3) of a clusterer that says nothing: the base rate of every person.
+
+    Parameters
+    ----------
+    asked : Asked
+        the answers
+    person : np.ndarray, default=None
+        `(m,)` who gave each answer
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` log-chances
+    """
+    return person_scores(np.full(len(asked.a), 0.5), asked, person)
+
+
+def floor_choice(
+    choice: HeldOut,  # of `choose_by_hidden`
+    labels,  # `(C, n)` partitions of the candidates, fitted with all answers
+    asked: Asked,  # the answers
+    *,
+    person: np.ndarray = None,  # `(m,)` who gave each answer
+    floor: bool = True,  # does the first candidate hear no answers?
+    prior: np.ndarray = None,  # `(C,)` prior weights
+) -> tuple:  # HeldOut, and how far each candidate is believed
+    """Chapter 06a's central candidate; who takes the answers for noise votes for the first.
+
+    Parameters
+    ----------
+    choice : HeldOut
+        of `choose_by_hidden`
+    labels
+        `(C, n)` partitions of the candidates, fitted with all answers
+    asked : Asked
+        the answers
+    person : np.ndarray, default=None
+        `(m,)` who gave each answer
+    floor : bool, default=True
+        does the first candidate hear no answers?
+    prior : np.ndarray, default=None
+        `(C,)` prior weights
+
+    Returns
+    -------
+    tuple
+        HeldOut, and how far each candidate is believed
+    """
+    noise = noise_scores(asked, person) if floor else None
+    weight = vote_weights(choice, noise, prior)
+    return central_choice(choice, labels, weight), weight
+
+
+def hidden_suspicion(
+    H: np.ndarray,  # `(m,)` chance of *together* for each answer, made without it
+    asked: Asked,  # the answers
+    p: float,  # chance that a true pair is called *same*
+    q: float,  # chance that a false pair is called *different*
+) -> np.ndarray:  # `(m,)`
+    """Chance that each answer is wrong, eq. (4): doubt is shared with the clusters.
+
+    Parameters
+    ----------
+    H : np.ndarray
+        `(m,)` chance of *together* for each answer, made without it
+    asked : Asked
+        the answers
+    p : float
+        chance that a true pair is called *same*
+    q : float
+        chance that a false pair is called *different*
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)`
+    """
+    p, q = (v + (1 - v) / 3 for v in (p, q))
+    _, same, different = hidden_scores(H, asked.value, asked.weight)
+    inside = np.clip((same + q - 1) / (p + q - 1), 0, 1)  # H = 1: truly together
+    outside = np.clip((different + p - 1) / (p + q - 1), 0, 1)  # H = 0: truly apart
+    truth = H * inside + (1 - H) * (1 - outside)
+    together = truth * np.where(asked.value > 0, p, 1 - p)
+    apart = (1 - truth) * np.where(asked.value > 0, 1 - q, q)
+    return np.where(asked.value > 0, apart, together) / (together + apart)
+
+
 def warn_if_blind(
     choice: HeldOut,  # of `choose_by_hidden`
     asked: Asked,  # the answers
@@ -436,7 +535,7 @@ def warn_if_blind(
     stacklevel : int, default=5
         of the warning
     """
-    blind = person_scores(np.full(len(asked.a), 0.5), asked, person)
+    blind = noise_scores(asked, person)
     gain, error = paired_gain(choice.score[choice.chosen], blind, choice.question)
     if gain <= error + np.log(len(choice.names)):  # the best of many is lucky
         warnings.warn(

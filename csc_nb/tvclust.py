@@ -9,8 +9,8 @@ __all__ = ['FLOOR', 'polya_urn', 'urn_log_prob', 'KnownVariance', 'DirichletMult
            'block_stats', 'GibbsState', 'gibbs_init', 'gibbs_step', 'point_estimate',
            'stick_logs', 'VBState', 'vb_state', 'vb_step', 'svb_step', 'svb_run',
            'vb_merge', 'vb_split', 'vb_init', 'vb_run', 'vb_fit', 'sub_model', 'vb_assign',
-           'default_family', 'tied_scatter', 'tied_fit', 'View', 'views', 'view_space',
-           'choose_number', 'TVClust', 'wrong_proba']
+           'default_family', 'tied_scatter', 'tied_fit', 'View', 'views', 'silent_view',
+           'view_space', 'choose_number', 'TVClust', 'wrong_proba']
 
 # %% ../nbs/10_tvclust.ipynb #af485530
 #| code-fold: true
@@ -32,7 +32,14 @@ from sklearn.utils.validation import check_is_fitted
 from .estimators import ConstrainedClusterer, renamed
 from .graph import Links, csr_adjacency, make_links
 from .heldout import HeldOut
-from .spaces import Space, answer_space, choose_by_hidden, part_of
+from csc_nb.spaces import (
+    Space,
+    answer_space,
+    choose_by_hidden,
+    floor_choice,
+    hidden_suspicion,
+    part_of,
+)
 from .spaces import principal_space, row_order, sorted_answers, warn_if_blind
 
 # %% ../nbs/10_tvclust.ipynb #6c4c3667
@@ -1963,14 +1970,19 @@ class View(NamedTuple):
         ρ of a learned space
     process : bool
         let the Dirichlet process find the number of clusters?
+    heard : bool
+        are the answers heard, or is it the features alone?
     """
 
     space: str  # "raw", "pca" or "learned"
     shape: str  # "known-variance", "normal", "wide" or "tied"
     penalty: float = 0.0  # ρ of a learned space
     process: bool = False  # let the Dirichlet process find the number of clusters?
+    heard: bool = True  # are the answers heard, or is it the features alone?
 
     def __str__(self):
+        if not self.heard:
+            return "features alone"
         more = f" (ρ = {self.penalty:g})" if self.space == "learned" else ""
         return f"{self.space}{more}, {self.shape}" + ", number free" * self.process
 
@@ -2004,6 +2016,35 @@ def views(
             for f in shapes[s] if shape == "cv" else [shape]:
                 out.append(View(s, f, penalty))
     return out
+
+
+def silent_view(
+    space: str,  # "raw", "pca", "learned" or "cv"
+    shape: str,  # a shape, or "cv"
+    process: bool,  # is the number of clusters unknown?
+) -> list:  # of at most one `View`
+    """The view in which no answer is heard; none in a learned space.
+
+    Parameters
+    ----------
+    space : str
+        "raw", "pca", "learned" or "cv"
+    shape : str
+        a shape, or "cv"
+    process : bool
+        is the number of clusters unknown?
+
+    Returns
+    -------
+    list
+        of at most one `View`
+    """
+    if space == "learned":
+        return []
+    ball = "normal" if process else "known-variance"
+    form = ball if shape == "cv" else shape
+    where = "raw" if space == "cv" else space
+    return [View(where, form, process=process, heard=False)]
 
 
 def view_space(
@@ -2133,7 +2174,8 @@ class TVClust(ConstrainedClusterer):
     constructor departs from it: mean field; one learned rate of at least ½, so that an
     answer never speaks for its opposite; and, from twenty answers on, a space and a shape
     of the clusters that are chosen by hidden answers, since full covariances of many
-    columns outweigh the answers. `TVClust(space="raw", likelihood="normal", q="learn")` is
+    columns outweigh the answers; the features alone are among the candidates, and
+    suspicion is shared with the clusters where hidden answers say that they err. `TVClust(space="raw", likelihood="normal", q="learn")` is
     the default of version 0.1.
 
     Parameters
@@ -2320,7 +2362,7 @@ class TVClust(ConstrainedClusterer):
         """
         X, c = self._validate_fit(X, constraints, sample_id)
         rng = check_random_state(self.random_state)
-        self.choice_ = None
+        self.choice_ = self._hidden = None
         if self.inference == "variational":
             self._fit_variational(X, c, rng)
             H = _overlap(self.responsibilities_, c.a, c.b)
@@ -2329,6 +2371,8 @@ class TVClust(ConstrainedClusterer):
             H = sum((z[c.a] == z[c.b]) for z in self.draws_) / len(self.draws_)
         self.n_clusters_ = int(self.labels_.max()) + 1
         self.suspicion_ = wrong_proba(H, c.value)
+        if self.choice_ is not None:
+            self._doubt_clusters(c, np.argsort(row_order(X)))
         order = np.argsort(-self.suspicion_, kind="stable")
         self.suspects_ = order[: np.count_nonzero(self.suspicion_ > 0.5)]
         if self.inference == "variational" and self.n_clusters_ < (self.n_clusters or 1):
@@ -2379,9 +2423,16 @@ class TVClust(ConstrainedClusterer):
         self.labels_ = self.responsibilities_.argmax(1)
         sticks = stick_logs(s.N, m.alpha, len(s.N) == m.T)[0]
         self._tau, self._N, self._logw = s.tau[used], s.N[used], sticks[used]
-        self.p_, self.q_ = m.noise.mean(s.counts)
+        self.p_, self.q_ = m.noise.mean(self._counts(view, s, asked))
         self.objective_history_ = np.minimum.accumulate(-self.elbo_history_)
         self.n_iter_ = len(self.elbo_history_) - 1
+
+    def _counts(self, view, s, asked):
+        "Right and wrong answers of both kinds; a fit that heard none counts them now."
+        if view.heard:
+            return s.counts
+        H = _overlap(s.R, asked.a, asked.b)
+        return pair_counts(H, make_links(len(s.R), *asked))
 
     def _space(self, view, X, asked):
         "The space of a view; only columns that vary, unless the family is the user's."
@@ -2396,7 +2447,7 @@ class TVClust(ConstrainedClusterer):
         "One fit: state, bounds, model, and the space in which the model lives."
         Z = np.ascontiguousarray(space(X))
         limit = 20 if view.process or K is None else K
-        links = make_links(len(X), *asked)
+        links = make_links(len(X), *(asked if view.heard else asked.select([])))
         m = self._model(Z, links, view.shape, limit)
         if view.shape == "tied":
             s, path, turn = tied_fit(m, rng, n_init, max_iter, tol)
@@ -2437,29 +2488,49 @@ class TVClust(ConstrainedClusterer):
             if shape in ("cv", "normal"):
                 free = View("raw" if space == "cv" else space, "normal", 0.03, True)
                 options = [options[0], free, *options[1:]]
-        self.choice_ = choose_by_hidden(
-            options, self._predictor(part, inside, options, K), inside, seed=seed
-        )
+        silent = silent_view(space, shape, self.n_clusters is None)
+        options = silent + options
+
+        H = np.empty((len(options), len(inside.a)))
+
+        def predict(train, test, seed):
+            parts = self._quick_fits(part, inside.select(train), options, K, seed)
+            a, b = inside.a[test], inside.b[test]
+            H[:, test] = [_overlap(R, a, b) for R in parts]
+            return H[:, test]
+
+        self.choice_ = choose_by_hidden(options, predict, inside, seed=seed)
+        labels = [R.argmax(1) for R in self._quick_fits(part, inside, options, K, seed)]
+        how = dict(floor=bool(silent))
+        self.choice_, weight = floor_choice(self.choice_, labels, inside, **how)
+        self._hidden = rows, inside, weight @ H
         warn_if_blind(self.choice_, inside, stacklevel=6)
         return self.choice_.name, K
 
-    def _predictor(self, X, asked, options, K):
-        "Chances of *together* for hidden pairs, from fits without them."
+    def _doubt_clusters(self, c, place):
+        "Suspicion of the answers that were hidden once: the clusters may be wrong too."
+        rows, inside, H = self._hidden
+        n = len(place)
+        doubt = hidden_suspicion(H, inside, self.p_, self.q_)
+        key = (rows[inside.a] * n + rows[inside.b]) * 2 + (inside.value > 0)
+        key, first = np.unique(key, return_index=True)
+        a, b = place[c.a], place[c.b]
+        mine = (np.minimum(a, b) * n + np.maximum(a, b)) * 2 + (c.value > 0)
+        at = np.minimum(np.searchsorted(key, mine), len(key) - 1)
+        found = (key[at] == mine) & (c.value != 0)
+        self.suspicion_[found] = doubt[first][at[found]]
 
-        def predict(train, test, seed):
-            seen = asked.select(train)
-            spaces, H = {}, []
-            for view in options:
-                key = view.space, view.penalty
-                if key not in spaces:
-                    spaces[key] = self._space(view, X, seen)
-                rng = np.random.RandomState(seed)
-                how = spaces[key], X, seen, K, rng, 1, 40, 1e-4
-                s = self._fit_view(view, *how)[0]
-                H.append(_overlap(s.R, asked.a[test], asked.b[test]))
-            return np.array(H)
-
-        return predict
+    def _quick_fits(self, X, seen, options, K, seed):
+        "Responsibilities in every view, from one start and few passes."
+        spaces, out = {}, []
+        for view in options:
+            key = view.space, view.penalty
+            if key not in spaces:
+                spaces[key] = self._space(view, X, seen)
+            rng = np.random.RandomState(seed)
+            how = spaces[key], X, seen, K, rng, 1, 40, 1e-4
+            out.append(self._fit_view(view, *how)[0].R)
+        return out
 
     def _fit_gibbs(self, X, c, rng):
         "The sampler, in the columns as they come or in a space that is not chosen."

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from csc_nb.heldout import (
+    HeldOut,
+    central_choice,
     choose_heldout,
     one_standard_error,
     paired_gain,
     question_folds,
+    vote_weights,
 )
+from csc_nb.metrics import ari
 
 
 def test_no_question_is_split_and_folds_are_equal():
@@ -143,3 +147,37 @@ def test_exactly_one_standard_error_is_a_tie():
     score = np.array([[-5.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, -1.0]])
     assert paired_gain(score[1], score[0], np.arange(4)) == (4.0, 4.0)
     assert one_standard_error(score, np.arange(4)) == (0, 1)
+
+
+def record(score):
+    score = np.asarray(score, float)
+    names = [f"c{k}" for k in range(len(score))]
+    return HeldOut(names, score, np.arange(score.shape[1]), 0, 0)
+
+
+def test_votes_are_tempered_chances_and_noise_votes_for_the_first():
+    rng = np.random.default_rng(0)
+    score = rng.normal(size=(4, 6))
+    noise, prior = rng.normal(size=6), np.array([7.0, 1, 1, 1])
+    by_hand = [prior[k] * np.exp(score[k].sum() / 3) for k in range(4)]
+    by_hand[0] += prior[0] * np.exp(noise.sum() / 3)
+    weight = vote_weights(record(score), noise, prior, temper=3)
+    np.testing.assert_allclose(weight, np.array(by_hand) / sum(by_hand))
+    far = vote_weights(record(score - 5000 * np.arange(4)[:, None]))
+    assert np.isfinite(far).all() and far[0] == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_central_candidate_by_trying_each(seed):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(3, size=(6, 30))
+    weight = rng.dirichlet(np.ones(6))
+    expected = [sum(w * ari(z, t) for w, t in zip(weight, labels)) for z in labels]
+    found = central_choice(record(rng.normal(size=(6, 4))), labels, weight)
+    assert found.chosen == int(np.argmax(expected))
+
+
+def test_equal_partitions_go_by_their_hidden_answers():
+    labels = [[0, 0, 1, 1], [1, 1, 0, 0], [0, 1, 0, 1]]
+    choice = record([[-3.0], [-2.0], [-9.0]])
+    assert central_choice(choice, np.array(labels), vote_weights(choice)).chosen == 1

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.datasets import load_iris
 
 from csc_nb import tvclust, rdpmeans
 from csc_nb.constraints import Constraints
@@ -43,10 +44,18 @@ def answers(kind):
         return Constraints(
             np.r_[c.a, c.a], np.r_[c.b, c.b], np.r_[value, -value], n_samples=90
         )
+    if kind == "echo":  # three people, always of one mind
+        return Constraints(
+            *(np.tile(v, 3) for v in (c.a, c.b, value)),
+            expert=np.repeat([0, 1, 2], 120),
+            n_samples=90,
+        )
     return c
 
 
-@pytest.mark.parametrize("kind", ["right", "must only", "cannot only", "contradictory"])
+@pytest.mark.parametrize(
+    "kind", ["right", "must only", "cannot only", "contradictory", "echo"]
+)
 @pytest.mark.parametrize("method", METHODS)
 def test_odd_answers_give_a_sensible_partition(method, kind):
     e = fit(method, c=answers(kind))
@@ -67,7 +76,9 @@ def test_the_order_of_answers_and_rows_does_not_matter(method):
 
 
 @pytest.mark.parametrize(
-    "change", [lambda X: X * 1e-6, lambda X: X + 1e9, lambda X: np.c_[X, np.full(90, 5.0)]]
+    "change",
+    [lambda X: X * f for f in (1e-6, 0.01, 0.1, 1e6)]
+    + [lambda X: X + 1e9, lambda X: np.c_[X, np.full(90, 5.0)]],
 )
 @pytest.mark.parametrize("method", METHODS)
 def test_units_place_and_constant_columns_do_not_matter(method, change):
@@ -198,3 +209,47 @@ def test_a_liar_among_the_experts_does_no_harm():
     e = fit("experts", c=c)
     assert ari(Y, e.labels_) > PLAIN - 0.1
     assert e.expert_weights_[2] < e.expert_weights_[:2].min()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("factor", [1.0, 0.1, 0.01, 1e6])
+def test_must_links_alone_do_not_join_the_species_of_iris(method, factor):
+    X, y = load_iris(return_X_y=True)
+    c = Constraints.from_labels(y, n=150, random_state=0)
+    c = c.select(np.asarray(c.value) > 0)
+    plain = ari(y, KMeans(3, n_init=10, random_state=0).fit(X).labels_)
+    e = fit(method, np.c_[X, np.full(150, 7.0)] * factor, c)
+    assert e.n_clusters_ == 3 and ari(y, e.labels_) > plain - 0.1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_where_answers_are_coins_the_features_decide(method):
+    "On average over draws; one clustering by the features and one by noise lie far apart."
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        p = rng.integers(90, size=(90, 2))
+        p = p[p[:, 0] != p[:, 1]]
+        c = Constraints(*p.T, rng.choice([-1, 1], len(p)), n_samples=90)
+        found.append(ari(Y, fit(method, c=c).labels_))
+    assert np.mean(found) > PLAIN - 0.05
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_first_candidate_hears_no_answers(method):
+    c = Constraints.from_labels(Y, n=60, noise=0.1, random_state=0)
+    e = fit(method, c=c)
+    first = e.choice_.names[0]
+    assert "inf" in str(first) if method == "experts" else "alone" in str(first)
+
+
+def test_clusters_that_err_accuse_fewer_people():
+    "Where hidden answers say that the clusters err, breaking an answer is no proof."
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(200, 5))
+    Z[:, 0] += 1.2 * np.repeat([0, 1], 100)
+    y = np.repeat([0, 1], 100)
+    c = Constraints.from_labels(y, n=100, noise=0.1, random_state=0)
+    e = TVClust(2, random_state=0).fit(Z, constraints=c)
+    broken = (e.labels_[c.a] == e.labels_[c.b]) != (np.asarray(c.value) > 0)
+    assert len(e.suspects_) < broken.sum()

@@ -8,8 +8,11 @@ from csc_nb.spaces import (
     Asked,
     answer_space,
     choose_by_hidden,
+    floor_choice,
     hidden_scores,
+    hidden_suspicion,
     metric_cost,
+    noise_scores,
     part_of,
     person_scores,
     principal_space,
@@ -162,3 +165,47 @@ def test_hidden_answers_are_hidden_and_the_right_candidate_wins():
     assert choice.name == "truth"
     assert all(not tr & te and len(tr | te) == 60 for tr, te in seen)
     assert set.union(*(te for _, te in seen)) == set(range(60))
+
+
+@pytest.mark.parametrize("rate", [0.9, 0.7])
+def test_suspicion_is_true_where_the_clusters_err_as_well(rate):
+    "A person and a clustering err by themselves: of the answers stated at s, s are wrong."
+    rng = np.random.default_rng(1)
+    m = 40_000
+    together = rng.random(m) < 0.4
+    said = together ^ (rng.random(m) > rate)
+    H = (together ^ (rng.random(m) > 0.8)).astype(float)
+    a = np.arange(m)
+    asked = Asked(a, a + 1, np.where(said, 1, -1), np.ones(m))
+    wrong = said != together
+    learned = (3 * rate - 1) / 2  # what gives `rate` when a third of the blame is returned
+    stated = hidden_suspicion(H, asked, learned, learned)
+    broken = (H > 0) != said
+    assert stated[broken].mean() == pytest.approx(wrong[broken].mean(), abs=0.03)
+    assert stated[~broken].mean() == pytest.approx(wrong[~broken].mean(), abs=0.03)
+
+
+def test_clusters_that_say_nothing_accuse_nobody():
+    asked = sorted_answers(C)
+    stated = hidden_suspicion(np.full(60, 0.5), asked, 0.8, 0.8)
+    assert stated.max() < 0.5
+
+
+def test_coins_leave_the_features_alone_and_right_answers_do_not():
+    "The first candidate heard nothing; the others follow the answers, three ways."
+    rng = np.random.default_rng(2)
+    asked = sorted_answers(C)
+    coins = asked._replace(value=rng.choice([-1, 1], 60))
+    plain = rng.integers(2, size=120)
+    labels = np.array([plain, Y, rng.integers(2, size=120), rng.integers(2, size=120)])
+
+    def predict(train, test, seed):
+        return labels[:, asked.a[test]] == labels[:, asked.b[test]]
+
+    for about, best in ((asked, 1), (coins, 0)):
+        choice = choose_by_hidden(["alone", "b", "c", "d"], predict, about)
+        choice, weight = floor_choice(choice, labels, about)
+        assert choice.chosen == best and weight.sum() == pytest.approx(1)
+    without = floor_choice(choice, labels, coins, floor=False)[1]
+    assert weight[0] > without[0]
+    np.testing.assert_allclose(noise_scores(coins), person_scores(np.full(60, 0.5), coins))
