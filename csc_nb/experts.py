@@ -310,8 +310,9 @@ def answer_counts(
     np.ndarray
         `(M, 2, 2)`: [sensitivity, specificity] × [right, wrong]
     """
-    same = np.c_[panel.yes.T @ gamma, panel.no.T @ gamma]
-    diff = np.c_[panel.no.T @ (1 - gamma), panel.yes.T @ (1 - gamma)]
+    same = np.column_stack([panel.yes.T @ gamma, panel.no.T @ gamma])
+    apart = 1 - gamma
+    diff = np.column_stack([panel.no.T @ apart, panel.yes.T @ apart])
     return np.maximum(np.stack([same, diff], axis=1), 0)
 
 
@@ -363,7 +364,7 @@ def log_prior(
     -------
     float
     """
-    x = np.r_[alpha, beta]
+    x = np.concatenate([alpha, beta])
     return float(((prior[0] - 1) * np.log(x) + (prior[1] - 1) * np.log(1 - x)).sum())
 
 # %% ../nbs/12_experts.ipynb #066e4b2f

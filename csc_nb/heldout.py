@@ -271,9 +271,11 @@ def central_choice(
     -------
     HeldOut
     """
-    heavy = np.flatnonzero(weight > 1e-4)
-    agree = np.array([[ari(z, labels[b]) for b in heavy] for z in labels])
-    expected = agree @ weight[heavy]
+    parts, which = np.unique(np.asarray(labels), axis=0, return_inverse=True)
+    belief = np.bincount(which.ravel(), weight)
+    heavy = np.flatnonzero(belief > 1e-4)
+    agree = np.array([[ari(z, parts[b]) for b in heavy] for z in parts])
+    expected = (agree @ belief[heavy])[which.ravel()]
     top = expected.max()
     ties = np.flatnonzero(expected >= top - 1e-9 * abs(top))
     return choice._replace(chosen=int(ties[choice.score[ties].sum(1).argmax()]))

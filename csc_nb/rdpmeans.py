@@ -333,6 +333,15 @@ def rdp_sweep(
     return z, np.array(mu)
 
 
+@njit(cache=True)
+def _cluster_sums(X, z, K):
+    S = np.zeros((K, X.shape[1]))
+    for i in range(len(z)):
+        for j in range(X.shape[1]):
+            S[z[i], j] += X[i, j]
+    return S
+
+
 def cluster_means(
     X: np.ndarray,  # `(n, d)` points
     z: np.ndarray,  # `(n,)` labels; clusters may be empty
@@ -356,8 +365,7 @@ def cluster_means(
     if len(used) < len(size):
         z = np.searchsorted(used, z)
         size = size[used]
-    rows = csr_array((np.ones(len(z)), z, np.arange(len(z) + 1)), (len(z), len(used)))
-    return z, (rows.T @ X) / size[:, None], size
+    return z, _cluster_sums(X, z, len(used)) / size[:, None], size
 
 
 def rdp_objective(

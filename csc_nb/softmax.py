@@ -421,7 +421,7 @@ def pack(coef, intercept):
     coef
     intercept
     """
-    return np.r_[np.ravel(coef), np.ravel(intercept)]
+    return np.concatenate([np.ravel(coef), np.ravel(intercept)])
 
 
 def unpack(theta, K, d):

@@ -1178,8 +1178,8 @@ def stick_logs(
         a, b = a[:-1], b[:-1]
     Ev, E1v = digamma(a) - digamma(a + b), digamma(b) - digamma(a + b)
     if full:
-        Ev, E1v = np.r_[Ev, 0.0], np.r_[E1v, 0.0]
-    return Ev + np.r_[0.0, E1v.cumsum()[:-1]], (betaln(a, b) - betaln(1, alpha)).sum()
+        Ev, E1v = np.append(Ev, 0.0), np.append(E1v, 0.0)
+    return Ev + np.append(0.0, E1v.cumsum()[:-1]), (betaln(a, b) - betaln(1, alpha)).sum()
 
 
 class VBState(NamedTuple):

@@ -58,9 +58,9 @@ def mean_ari(method, noise):
 
 
 def with_defaults():
-    "Rows of the comparison that are not of a paper's own form."
+    "Rows of the comparison's plan: no paper's own form, no former default, up to 30 %."
     c = file("comparison")
-    return c[~c.method.str.endswith(":published")]
+    return c[~c.method.str.contains(":") & (c.noise < 0.35)]
 
 
 def grouped(n):
