@@ -1176,8 +1176,9 @@ class ExpertClustering(SoftmaxPredictor, ConstrainedClusterer):
     information of section 2.1 at a small weight, so that must-links alone do not end in
     one cluster (mean ARI of eight sets .18 before, .66 now); a k-means start; accuracies
     that follow the weights; the weight of the information and λ chosen by hidden answers
-    from twenty answers on, with the features alone (weight inf) among the candidates. `ExpertClustering(mi_weight="auto", lam=1e-3)` is the default of
-    version 0.1; `as_published()` has none of these.
+    from twenty answers on, with the features alone (weight inf) among the candidates.
+    `ExpertClustering(mi_weight="auto", lam=1e-3)` is the default of version 0.1;
+    `as_published()` has none of these.
 
     Parameters
     ----------

@@ -2175,8 +2175,8 @@ class TVClust(ConstrainedClusterer):
     answer never speaks for its opposite; and, from twenty answers on, a space and a shape
     of the clusters that are chosen by hidden answers, since full covariances of many
     columns outweigh the answers; the features alone are among the candidates, and
-    suspicion is shared with the clusters where hidden answers say that they err. `TVClust(space="raw", likelihood="normal", q="learn")` is
-    the default of version 0.1.
+    suspicion is shared with the clusters where hidden answers say that they err.
+    `TVClust(space="raw", likelihood="normal", q="learn")` is the default of version 0.1.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "nbs" / "experiments" / "configs"
+SPACE = "its space and shape of clusters are chosen by hidden answers now"
 SORTED = (
     "sorts rows and answers inside now, so that their order does not matter: other draws"
 )
@@ -22,6 +23,9 @@ FAMILY = "cop-kmeans pck-means mpck-means cvqe lcvqe seeded-kmeans constrained-k
 FAMILY += " constrained-em crowd-vote cosc itml lsml mmc rca"
 CHANGED = {  # method → why its committed rows differ from today's; see CHANGELOG.md
     **dict.fromkeys(FAMILY.split(), SORTED),
+    "tvclust": f"{SPACE}, and a study tells it K",
+    "rdp-means": SPACE,
+    "experts": "its weight and penalty are chosen by hidden answers now",
     "ncobras": "lists all cheap sets of a large block now; unsure parts stay together",
 }
 
