@@ -228,7 +228,8 @@ def pairs(cls, **params):
 def experts():
     given = csc_nb.Constraints.from_labels(TRUTH, n=20, noise=0.1, random_state=0)
     given = csc_nb.Constraints(given.a, given.b, given.value, expert=np.arange(20) % 2)
-    model = csc_nb.ExpertClustering(2, objective="marginal", n_init=2, random_state=0)
+    how = dict(objective="marginal", n_init=2, mi_weight=0.1, lam=1e-3)  # nothing to choose
+    model = csc_nb.ExpertClustering(2, **how, random_state=0)
     model.fit(ROWS, constraints=given)
 
 
