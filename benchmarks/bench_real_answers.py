@@ -1,19 +1,21 @@
 """The answer models on real answers, beside the rivals: tables of the Laboratory page 41.
 
-    python benchmarks/bench_real_answers.py halves | words | person | eggs | sbc
+    python benchmarks/bench_real_answers.py WHAT
 
-Each writes scores (never answers) into `nbs/experiments/results/answers_*.csv` and goes on
-where it stopped. The real answers are needed for all but `sbc`; nothing is chosen by truth
-except in `halves`, which says so.
+WHAT is halves, variations, words, person, eggs or sbc. Each writes scores (never answers)
+into `nbs/experiments/results/answers_*.csv` and goes on where it stopped. The real answers
+are needed for all but `sbc`; nothing is chosen by truth except in `halves`, which says so.
 """
 
 import argparse
 import csv
 import warnings
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from scipy.stats import beta
@@ -84,6 +86,128 @@ def halves(repeats=3):
             m.fit(None, answers=A, question_features=F)
             chances[f"this page, {prior}"] = m.question_proba_[:, 1]
         rows = [key | {"method": k} | answer_scores(p, t) for k, p in chances.items()]
+        out.append(*map(rounded, rows))
+
+
+def any_seed(rng):
+    "A seed for pandas."
+    return int(rng.integers(2**31))
+
+
+def only(d, questions):
+    "The answers to these questions."
+    kept = set(zip(questions.a, questions.b))
+    return d[[q in kept for q in zip(d.a, d.b)]]
+
+
+def at_most(d, k, rng):
+    "At most k answers a question."
+    mixed = d.sample(frac=1, random_state=any_seed(rng))
+    return mixed[mixed.groupby(["a", "b"]).cumcount() < k].sort_index()
+
+
+def with_rate(d, share, rng):
+    "Matches or others are left out until matches are this share."
+    first = d.drop_duplicates(["a", "b"])
+    match, other = first[first.truth == "same"], first[first.truth != "same"]
+    if len(match) / len(first) > share:
+        keep = max(5, int(len(other) * share / (1 - share)))
+        match = match.sample(keep, random_state=any_seed(rng))
+    else:
+        keep = min(len(other), int(len(match) * (1 - share) / share))
+        other = other.sample(keep, random_state=any_seed(rng))
+    return only(d, pd.concat([match, other]))
+
+
+def some(d, n, rng):
+    "The answers to n of the questions."
+    first = d.drop_duplicates(["a", "b"])
+    return only(d, first.sample(min(n, len(first)), random_state=any_seed(rng)))
+
+
+def variations_of(name, half, rng):
+    "(what, answers, which looks) for one half of a set."
+    looks = name != "restaurants"
+    both = ("all looks", "none") if looks else ("none",)
+    base = some(half, 1500, rng) if name == "products_people" else half
+    for kind in (*both, *(("one look", "noise") if looks else ())):
+        yield "as it is", base, kind
+    for share in (0.03, 0.5):
+        for kind in both:
+            yield f"{share:.0%} matches", with_rate(base, share, rng), kind
+    for kind in both:
+        yield "200 questions", some(base, 200, rng), kind
+    people = half[half.group == "people"]
+    prompts = half[half.group != "people"]
+    names = sorted(prompts.annotator.unique())
+    if name in ("products_people", "restaurants"):
+        for k, kind in product((1, 2), both):
+            yield f"{k} answers a question", at_most(base, k, rng), kind
+        who = rng.permutation(half.annotator.unique())
+        for kind in both:
+            few = half[half.annotator.isin(who[: len(who) // 2])]
+            yield "half of the people", few, kind
+        top = half.annotator.value_counts().index
+        for k in (1, 3):
+            yield f"{k} busiest people", half[half.annotator.isin(top[:k])], both[0]
+    if name == "products_model":
+        for prompt, kind in product(names, both):
+            yield f"only {prompt}", half[half.annotator == prompt], kind
+        for kind in both:
+            two = half[half.annotator.isin(rng.permutation(names)[:2])]
+            yield "two prompts", two, kind
+    if name == "products":
+        for k, kind in product((1, 2), both):
+            few = pd.concat([at_most(people, k, rng), prompts], ignore_index=True)
+            yield f"{k} people and the model", few, kind
+        for k in (1, 2, 3):
+            one = prompts[prompts.annotator == names[rng.integers(len(names))]]
+            few = pd.concat([at_most(people, k, rng), one], ignore_index=True)
+            yield f"{k} people and a prompt", few, "all looks"
+        for kind in both:
+            yield "people alone", people, kind
+            yield "everybody a group", half.assign(group=half.annotator), kind
+
+
+@lru_cache(maxsize=1)
+def whole_set(name):
+    "Answers, questions, and how alike their texts look."
+    whole = read_answers(name)
+    q = whole.drop_duplicates(["a", "b"]).reset_index(drop=True)
+    if name == "restaurants":
+        return whole, q, None
+    return whole, q, text_similarity(read_items(name), q.a, q.b, ["name", "description"])
+
+
+def variations():
+    "Each half of each set in many ways: the rivals and the defaults."
+    columns = ["set", "side", "what", "looks", "questions", "method", *SCORES]
+    out = Rows(RESULTS / "answers_variations.csv", columns)
+    for name, side in product(REAL, (0, 1)):
+        key = {"set": name, "side": str(side)}
+        if out.has(key):
+            continue
+        whole, q, F = whole_set(name)
+        rng, rows = np.random.default_rng([0, side]), []
+        place = {pair: i for i, pair in enumerate(zip(q.a, q.b))}
+        noise = np.random.default_rng(5).normal(size=(len(q), 2))
+        for what, d, kind in variations_of(name, half_of(whole, 11, side), rng):
+            d = d.reset_index(drop=True)
+            first = d.drop_duplicates(["a", "b"])
+            if len(first) < 150:
+                continue
+            A = Answers.from_frame(d)
+            at = [place[pair] for pair in zip(first.a, first.b)]
+            views = {"none": None, "noise": noise[at]}
+            if F is not None:
+                views |= {"all looks": F[at], "one look": F[at, :1]}
+            t = (first.truth == "same").to_numpy()
+            said = A.question, A.annotator, A.response, A.group_of, A.n_questions
+            chances = rivals(*said, views[kind])
+            m = AnswerClustering().fit(None, answers=A, question_features=views[kind])
+            chances["this page, defaults"] = m.question_proba_[:, 1]
+            case = key | {"what": what, "looks": kind, "questions": len(t)}
+            rows += [case | {"method": k} | answer_scores(p, t) for k, p in chances.items()]
         out.append(*map(rounded, rows))
 
 
@@ -295,8 +419,8 @@ def sbc(draws=40):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["halves", "words", "person", "eggs", "sbc"])
+    tables = dict(halves=halves, variations=variations, words=words, person=person)
+    tables |= dict(eggs=eggs, sbc=sbc)
+    parser.add_argument("what", choices=list(tables))
     warnings.simplefilter("ignore")
-    {"halves": halves, "words": words, "person": person, "eggs": eggs, "sbc": sbc}[
-        parser.parse_args().what
-    ]()
+    tables[parser.parse_args().what]()
