@@ -14,7 +14,7 @@ __all__ = ['KINDS', 'SIZES', 'PLAIN', 'SAFE', 'SAFE_SAME', 'CANDIDATES', 'BELIEF
            'choose_beliefs', 'calibration', 'silhouette_k', 'mostly_same', 'choose_k',
            'nearness', 'sample_partitions', 'drawn_chances', 'try_partitions',
            'central_partition', 'ItemsFit', 'judge_answers', 'fit_known', 'fit_partitions',
-           'fit_safe', 'fit_plain', 'fit_large', 'fit_items', 'ties_items']
+           'fit_safe', 'fit_plain', 'fit_large', 'ItemRules', 'fit_items', 'ties_items']
 
 # %% ../nbs/41a_answer_items.ipynb #634b6158
 from typing import NamedTuple
@@ -1874,8 +1874,9 @@ def judge_answers(q, post):
     return proba, people | {"said": total, "right": right, "doubt": doubt}
 
 
-def _finish(problem, R, labels, crowd, chance, draws, chosen, scores, beliefs=None):
-    "Collect a result; `beliefs` are the chances behind `pair_proba`, if not `R`."
+def _finish(problem, R, labels, crowd, chance, chosen, scores=(), behind=(None, None)):
+    "Collect a result; behind `pair_proba` stand partitions, chances, or `R`."
+    draws, beliefs = behind
     beliefs = R if beliefs is None else beliefs
     q = problem.q
     labels = np.unique(labels, return_inverse=True)[1].ravel()
@@ -1891,7 +1892,7 @@ def _finish(problem, R, labels, crowd, chance, draws, chosen, scores, beliefs=No
     facts = {"n_clusters": K} | chosen
     known = labels, R, K, proba, people, tables, misled
     return ItemsFit(
-        *known, slope, shift, beliefs, _base(beliefs, draws), draws, facts, scores
+        *known, slope, shift, beliefs, _base(beliefs, draws), draws, facts, list(scores)
     )
 
 
@@ -1967,8 +1968,8 @@ def fit_known(
     chosen = {"method": "features and answers" if helpful else "k-means"}
     chosen |= {"candidate": scores[0][0], "gain": gain, "gain_se": error}
     chosen |= {"answers_weight": rho, "model_weight": temper}
-    beliefs = R if helpful else P
-    parts = problem, R, labels, crowd, chance, None, chosen, scores, beliefs
+    behind = None, R if helpful else P
+    parts = problem, R, labels, crowd, chance, chosen, scores, behind
     return _finish(*parts), together
 
 # %% ../nbs/41a_answer_items.ipynb #2d5dbdf5
@@ -2004,7 +2005,9 @@ def fit_partitions(problem, fold):
     names = ("partitions from answers alone", "partitions from answers and nearness")
     rows = [(n, float(t), float(w)) for n, t, w in zip(names, total, weights)]
     chosen = {"method": "drawn partitions", "candidate": names[int(weights.argmax())]}
-    return _finish(problem, R, labels, crowd, chance, drawn, chosen, rows), together
+    behind = drawn, None
+    parts = problem, R, labels, crowd, chance, chosen, rows, behind
+    return _finish(*parts), together
 
 
 def fit_safe(problem, K, method):
@@ -2027,7 +2030,7 @@ def fit_safe(problem, K, method):
     R = believe(P, problem, logs, 1.0, 1.0)
     chance = truth_chances(R, q)
     chosen = {"method": method, "candidate": str(candidate)}
-    return _finish(problem, R, R.argmax(1), crowd, chance, None, chosen, [])
+    return _finish(problem, R, R.argmax(1), crowd, chance, chosen)
 
 
 def fit_plain(problem, K, method="k-means: there are no answers that say anything"):
@@ -2043,7 +2046,7 @@ def fit_plain(problem, K, method="k-means: there are no answers that say anythin
     R = 0.7 * np.eye(K)[labels] + 0.3 / K  # nothing has confirmed these clusters
     crowd = first_crowd(problem.q)
     chance = truth_chances(R, problem.q)
-    return _finish(problem, R, labels, crowd, chance, None, {"method": method}, [])
+    return _finish(problem, R, labels, crowd, chance, {"method": method})
 
 # %% ../nbs/41a_answer_items.ipynb #9532f14a
 #| code-fold: true
@@ -2088,7 +2091,7 @@ def fit_large(problem, small, K, n_top=2):
     R = believe(P, problem, question_logs(q, crowd, problem.looks), rho, temper)
     chosen = {**small.chosen, "fitted": "chosen on a sample of the answers"}
     chance = truth_chances(R, q)
-    out = _finish(problem, R, R.argmax(1), crowd, chance, None, chosen, small.scores)
+    out = _finish(problem, R, R.argmax(1), crowd, chance, chosen, small.scores)
     return out._replace(slope=small.slope, shift=small.shift)
 
 # %% ../nbs/41a_answer_items.ipynb #d6dd128d
@@ -2151,6 +2154,34 @@ def _check_answers(n, rows, kind, response, annotator, group_of, weight):
 # %% ../nbs/41a_answer_items.ipynb #62e809ea
 #| code-fold: true
 #| code-summary: "fit_items: everything together"
+class ItemRules(NamedTuple):
+    """How clusters of items are looked for.
+
+    Attributes
+    ----------
+    n_clusters : int | None
+        K; None: chosen by hidden answers
+    n_grades : int
+        grades run from 0 to n_grades − 1; 0: as many as were given
+    max_questions : int
+        more are fitted with what a sample of them chose
+    lead : float | None
+        standard errors by which drawn partitions must lead
+    scale : bool
+        columns of X to unit variance? False: their sizes are weights
+    n_jobs : int | None
+        threads; the result does not depend on it
+    """
+
+    n_clusters: int | None = None  # K; None: chosen by hidden answers
+    n_grades: int = 0  # grades run from 0 to n_grades − 1; 0: as many as were given
+    n_folds: int = 5
+    max_questions: int = 4000  # more are fitted with what a sample of them chose
+    lead: float | None = None  # standard errors by which drawn partitions must lead
+    scale: bool = True  # columns of X to unit variance? False: their sizes are weights
+    n_jobs: int | None = None  # threads; the result does not depend on it
+
+
 def fit_items(
     X,  # `(n, d)` features of the items, dense or sparse
     rows,  # `(m, 2)` or `(m, 3)` items of each answer, −1 for none
@@ -2160,14 +2191,8 @@ def fit_items(
     group_of=None,  # group of each annotator; None: everybody alone
     weight=None,  # `(m,)` weight of each answer; None: 1
     *,
-    n_clusters: int | None = None,  # K; None: chosen by hidden answers
-    n_grades: int = 0,  # grades run from 0 to n_grades − 1; 0: as many as were given
-    n_folds: int = 5,
-    max_questions: int = 4000,  # more are fitted with what a sample of them chose
-    lead: float | None = None,  # standard errors by which drawn partitions must lead
-    scale: bool = True,  # columns of X to unit variance? False: their sizes are weights
     random_state=None,
-    n_jobs: int | None = None,  # threads; the result does not depend on it
+    **how,  # n_clusters, n_grades, lead, scale, …: see `ItemRules`
 ) -> ItemsFit:
     """Clusters of items from features and answers; everything is chosen by hidden answers.
 
@@ -2187,43 +2212,33 @@ def fit_items(
         group of each annotator; None: everybody alone
     weight : default=None
         `(m,)` weight of each answer; None: 1
-    n_clusters : int | None, default=None
-        K; None: chosen by hidden answers
-    n_grades : int, default=0
-        grades run from 0 to n_grades − 1; 0: as many as were given
-    n_folds : int, default=5
-    max_questions : int, default=4000
-        more are fitted with what a sample of them chose
-    lead : float | None, default=None
-        standard errors by which drawn partitions must lead
-    scale : bool, default=True
-        columns of X to unit variance? False: their sizes are weights
     random_state : default=None
-    n_jobs : int | None, default=None
-        threads; the result does not depend on it
+    **how
+        n_clusters, n_grades, lead, scale, …: see `ItemRules`
 
     Returns
     -------
     ItemsFit
     """
-    X = standard_columns(X, scale=scale)
+    rules = ItemRules(**how)
+    K, n_folds = rules.n_clusters, rules.n_folds
+    X = standard_columns(X, scale=rules.scale)
     n = len(X)
-    if n_clusters is not None and not 1 <= n_clusters <= n:
-        raise ValueError(f"n_samples={n} should be >= n_clusters={n_clusters} >= 1.")
+    if K is not None and not 1 <= K <= n:
+        raise ValueError(f"n_samples={n} should be >= n_clusters={K} >= 1.")
     said = _check_answers(n, rows, kind, response, annotator, group_of, weight)
     if isinstance(random_state, np.random.RandomState):
         random_state = int(random_state.randint(2**31 - 1))
     root = np.random.SeedSequence(random_state)
     deal, draw = root.spawn(2)
     seed = int(draw.generate_state(1)[0] >> 2)
-    q = make_questions(*said, n, n_grades)
+    q = make_questions(*said, n, rules.n_grades)
     problem = make_problem(X, q, seed)
     logs = question_logs(q, first_crowd(q), problem.looks)
     worth = implied_pairs(q, logs)[1]
     answered = int((np.abs(logs - logs[:, :1])[:, :2].max(1, initial=0) > 1e-9).sum())
     yes, no = int((worth > 1e-9).sum()), int((worth < -1e-9).sum())
-    K = n_clusters
-    if n_clusters == 1 or n < 3:
+    if K == 1 or n < 3:
         return fit_plain(problem, 1, "one cluster, as asked")
     if yes + no == 0:
         return fit_plain(problem, K or silhouette_k(problem.spaces["raw"], seed))
@@ -2236,12 +2251,10 @@ def fit_items(
         K = K or silhouette_k(problem.spaces["raw"], seed)
         reason = "few answers" if yes and no else "answers of one kind only"
         return fit_safe(problem, K, f"fixed settings: {reason} cannot choose")
-    if max(q.n_units, n) > 1.5 * max_questions:
-        return _fit_sampled(
-            problem, said, n_grades, K, max_questions, deal, n_folds, n_jobs
-        )
+    if max(q.n_units, n) > 1.5 * rules.max_questions:
+        return _fit_sampled(problem, said, rules, deal)
     fold = question_folds(np.arange(q.n_units), n_folds, deal)
-    return _fit_chosen(problem, fold, K, n_jobs, lead)
+    return _fit_chosen(problem, fold, K, rules.n_jobs, rules.lead)
 
 
 def ties_items(problem):
@@ -2277,18 +2290,18 @@ def _fit_chosen(problem, fold, K, n_jobs, lead=None):
     return drawn if -gain >= lead * error else out
 
 
-def _fit_sampled(problem, said, n_grades, K, most, deal, n_folds, n_jobs):
+def _fit_sampled(problem, said, rules, deal):
     "Choose on a sample of the questions, then fit on all of them."
-    rng = np.random.default_rng(deal)
-    keep, items = _part(problem, most, rng)
+    rng, K, n_jobs = np.random.default_rng(deal), rules.n_clusters, rules.n_jobs
+    keep, items = _part(problem, rules.max_questions, rng)
     number = np.full(len(problem.X), -1)
     number[items] = np.arange(len(items))
     rows, kind, response, annotator, group_of, weight = said
     rows = np.where(rows[keep] >= 0, number[rows[keep]], -1)
     part = rows, kind[keep], response[keep], annotator[keep], group_of, weight[keep]
-    q = make_questions(*part, len(items), n_grades)
+    q = make_questions(*part, len(items), rules.n_grades)
     small_problem = make_problem(problem.X[items], q, problem.seed)
-    fold = question_folds(np.arange(q.n_units), n_folds, deal)
+    fold = question_folds(np.arange(q.n_units), rules.n_folds, deal)
     if K is None:
         K = choose_k(small_problem, fold, n_jobs)
     small = fit_known(small_problem, K, fold, n_jobs)[0]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64, gzip, html, inspect, io, json, math
 from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 import numpy as np
 import ipywidgets as W
 import matplotlib.pyplot as plt
@@ -16,7 +17,7 @@ from PIL import Image
 # %% auto #0
 __all__ = ['TOOLS', 'as_figure', 'render', 'shrink', 'slider_values', 'value_text',
            'draw_all', 'Frames', 'frames_html', 'Explorer', 'explore', 'same_state',
-           'Steps', 'Stepper', 'StepperView', 'live_html', 'Live']
+           'Steps', 'Stepper', 'StepperView', 'live_html', 'LivePlace', 'Live']
 
 # %% ../nbs/09_widgets.ipynb #936f816d
 def as_figure(
@@ -777,6 +778,24 @@ def live_html(
     )
 
 
+class LivePlace(NamedTuple):
+    """How an explorable stands on its page.
+
+    Attributes
+    ----------
+    height : int
+        of the picture, in pixels
+    still : object
+        figure shown where WebAssembly is missing
+    alone : bool
+        False: an earlier explorable of the page has this module
+    """
+
+    height: int = 360  # of the picture, in pixels
+    still: object = None  # figure shown where WebAssembly is missing
+    alone: bool = True  # False: an earlier explorable of the page has this module
+
+
 class Live:
     """A picture that computes in the page: a compiled kernel, a scene, sliders and points.
 
@@ -796,12 +815,8 @@ class Live:
         let the reader choose a file of their own
     alt : str, default=''
         what the picture shows, for readers who cannot see it
-    height : int, default=360
-        of the picture, in pixels
-    still : default=None
-        figure shown where WebAssembly is missing
-    alone : bool, default=True
-        False: an earlier explorable of the page has this module
+    **place
+        height, still, alone: see `LivePlace`
     """
 
     def __init__(
@@ -814,9 +829,7 @@ class Live:
         tools=TOOLS,  # what a click may do
         csv: bool = False,  # let the reader choose a file of their own
         alt: str = "",  # what the picture shows, for readers who cannot see it
-        height: int = 360,  # of the picture, in pixels
-        still=None,  # figure shown where WebAssembly is missing
-        alone: bool = True,  # False: an earlier explorable of the page has this module
+        **place,  # height, still, alone: see `LivePlace`
     ):
         self.kernel = kernel
         self.draw = draw
@@ -835,9 +848,7 @@ class Live:
         self.tools = list(tools)
         self.csv = csv
         self.alt = alt
-        self.height = height
-        self.still = still
-        self.alone = alone
+        self.height, self.still, self.alone = LivePlace(**place)
 
     @property
     def config(self):

@@ -314,8 +314,6 @@ def test_a_stepper_works_with_every_family(name, monkeypatch):
 
 MANY = {  # function or constructor → how many it takes, and why; may only shrink
     # waits for a page that is being rewritten
-    "answer_items._finish": (9, "arrays of one fit"),
-    "answer_items.fit_items": (15, "answers as columns, and the settings of a fit"),
     "correlation.learn_noise": (10, "arrays and settings of one round"),
     "correlation._Rounds": (9, "arrays and settings of one round"),
     "experts.experts_demo": (9, "a slider for each"),
@@ -326,7 +324,6 @@ MANY = {  # function or constructor → how many it takes, and why; may only shr
     "study.Study": (10, "a study with people: its sets, its questions, its log"),
     "tvclust._fit_view": (9, "arrays of one view"),
     "tvclust.vb_fit": (9, "a whole fit: model, start and its settings"),
-    "widgets.Live": (10, "one component of a page"),
     # one argument for each column of a table
     "answer_table.Answers": (13, "a column each; a fixed public name"),
     "answer_table._of_codes": (12, "a column each"),

@@ -94,6 +94,19 @@ def test_clusters_lies_and_probabilities(fruit):
     assert doubt == sorted(doubt, reverse=True) and min(doubt) > 0.5
 
 
+def test_what_the_command_prints_and_writes_names_the_lies_and_nothing_else(fruit):
+    _, _, lies, run = fruit
+    told = zip(run.answers, lies)
+    lied = {tuple(run.ids[r] for r in a["rows"]) for a, lie in told if lie}
+    n, lines = int(lies.sum()), run.summary().splitlines()
+    at = lines.index(f"suspected wrong answers: {n}")
+    names = [tuple(x.strip().split(":")[0].split(" – ")) for x in lines[at + 1 : at + 11]]
+    assert len(names) == min(n, 10) and set(names) <= lied
+    assert [p["suspects"] for p in run.data["people"]] == [n]
+    written = csv.DictReader(run.answers_csv().splitlines())
+    assert [float(row["wrong"]) > 0.5 for row in written] == lies.tolist()
+
+
 def test_the_page_is_whole_fetches_nothing_and_names_the_suspects(fruit):
     run = fruit[-1]
     page = Page(run.html())

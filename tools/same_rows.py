@@ -4,10 +4,12 @@ Recomputes tasks of the comparison's first seed into a temporary file and compar
 score with the committed one, digit for digit. `--sets iris wine`, `--noise 0.1`,
 `--methods dc cobras`, `--config published` choose; `--rows FILE` compares a file that is
 there already instead of computing. A method whose rows differ must stand in CHANGED, with
-the reason; anything else is a failure.
+the reason; anything else is a failure. `--table` keeps the outcome in
+nbs/experiments/results/same_rows.csv.
 """
 
 import argparse
+import csv
 import sys
 import tempfile
 import warnings
@@ -55,6 +57,19 @@ def differences(new, old, columns):
     return found
 
 
+def keep(found, args, path=CONFIGS.parent / "results" / "same_rows.csv"):
+    "The outcome as a table beside the results."
+    about = dict(sets=" ".join(args.sets), noise=" ".join(map(str, args.noise)), seed=0)
+    with open(path, "w", newline="", encoding="utf-8") as f:
+        names = ["method", "equal", "rows", "ari_off", *about, "reason"]
+        out = csv.DictWriter(f, names, lineterminator="\n")
+        out.writeheader()
+        for method, (equal, total, most) in sorted(found.items()):
+            why = "" if equal == total else CHANGED.get(method, "")
+            row = dict(method=method, equal=equal, rows=total, ari_off=f"{most:.6f}")
+            out.writerow(row | about | dict(reason=why))
+
+
 def report(found):
     "Print a line for each method; True when every difference has a reason."
     fine = True
@@ -78,6 +93,7 @@ def main():
     parser.add_argument("--sets", nargs="+", default=["iris", "wine", "glass"])
     parser.add_argument("--noise", nargs="+", type=float, default=[0.1])
     parser.add_argument("--methods", nargs="+")
+    parser.add_argument("--table", action="store_true", help="keep the outcome")
     parser.add_argument("--rows", help="a file to compare instead of computing")
     args = parser.parse_args()
     conf = read_config(CONFIGS / f"{args.config}.toml")
@@ -90,6 +106,8 @@ def main():
         found = differences(read_rows(out), read_rows(conf["out"]), columns)
     if not found:
         sys.exit("no task of these is in the committed file")
+    if args.table:
+        keep(found, args)
     sys.exit(not report(found))
 
 
