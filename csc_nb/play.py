@@ -15,7 +15,7 @@ from .correlation import _enumerate
 from .disc import _psi_products
 from .experts import _gamma, _sweep
 from .graph import _csr, _labels, _union
-from .hierarchy import _posterior, _row_pairs
+from .hierarchy import _log_sigmoid, _pairs_at, _posterior, _row_pairs
 from .ncobras import _implied
 from .rdpmeans import _rdp_sweep
 from .relative import _mean_field
@@ -866,7 +866,8 @@ def particle_run(
     z,  # `(n,)` out: labels under the likeliest particle
     Q,  # `(n, S, K)` out: chance of each cluster, for every row and particle
     tree,  # `(n,)` out: tree of each row
-    info,  # `(n, n)` out: what the answer to each pair would tell, eq. (4.7), in nats
+    pair,  # `(two,)` out: the pair whose answer would tell most, eq. (4.7)
+    bits,  # `(one,)` out: how much, in nats; −1 when nothing is left to ask
 ):  # answers that were heard; those that close a cycle are not
     """Resample and move, answer by answer, with the kernels of chapter 15.
 
@@ -898,8 +899,10 @@ def particle_run(
         `(n, S, K)` out: chance of each cluster, for every row and particle
     tree
         `(n,)` out: tree of each row
-    info
-        `(n, n)` out: what the answer to each pair would tell, eq. (4.7), in nats
+    pair
+        `(two,)` out: the pair whose answer would tell most, eq. (4.7)
+    bits
+        `(one,)` out: how much, in nats; −1 when nothing is left to ask
 
     Returns
     -------
@@ -988,10 +991,13 @@ def particle_run(
         for k in range(K):
             if Q[i, likeliest, k] > Q[i, likeliest, z[i]]:
                 z[i] = k
-        for j in range(n):
-            info[i, j] = 0.0
+    bits[0], pair[0], pair[1] = -1.0, -1, -1
+    for i in range(n):
+        for j in range(i + 1, n):
             if tree[i] != tree[j]:
-                info[i, j] = _exact(Q[i], Q[j], eps, True, -1.0)
+                worth = _exact(Q[i], Q[j], eps, True, bits[0])
+                if worth > bits[0]:
+                    bits[0], pair[0], pair[1] = worth, i, j
     return len(parent)
 
 
@@ -1047,7 +1053,8 @@ ENTRIES["particles"] = [
             ("z", "i4", ("n",)),
             ("Q", "f8", ("n", "S", "K")),
             ("tree", "i4", ("n",)),
-            ("info", "f8", ("n", "n")),
+            ("pair", "i4", ("two",)),
+            ("bits", "f8", ("one",)),
         ],
     ),
 ]
@@ -1373,6 +1380,25 @@ ENTRIES["bits"] = [
 #| code-fold: true
 #| code-summary: "expert_run: beliefs and accuracies in turn (chapter 12)"
 @njit(cache=True)
+def _scaled(X):
+    "Standardised columns and a column of ones; a constant column is only centred."
+    n, d = X.shape
+    A = np.ones((n, d + 1))
+    for j in range(d):
+        middle, wide = 0.0, 0.0
+        for i in range(n):
+            middle += X[i, j] / n
+        for i in range(n):
+            wide += (X[i, j] - middle) ** 2 / n
+        sd = math.sqrt(wide)
+        if sd <= 1e-12 * max(abs(middle), 1e-300):
+            sd = 1.0
+        for i in range(n):
+            A[i, j] = (X[i, j] - middle) / sd
+    return A
+
+
+@njit(cache=True)
 def _log_softmax(A, W, out):
     "Log-chances of the softmax model."
     for i in range(len(A)):
@@ -1390,18 +1416,85 @@ def _log_softmax(A, W, out):
 
 
 @njit(cache=True)
-def _uphill(A, W, R, logP, steps):
-    "Steps of gradient ascent of the mean of R·log P less a small penalty."
-    n = len(A)
-    for _ in range(steps):
-        _log_softmax(A, W, logP)
+def _model_value(W, R, logP, share, lam):
+    "Σ R·log P times `share`, less λ times the squared weights."
+    value = 0.0
+    for i in range(len(R)):
         for k in range(len(W)):
-            for j in range(A.shape[1]):
-                g = -0.002 * W[k, j]
-                for i in range(n):
-                    g += (R[i, k] - math.exp(logP[i, k])) * A[i, j] / n
-                W[k, j] += 2.0 * g
+            value += share * R[i, k] * logP[i, k]
+    for k in range(len(W)):
+        for j in range(W.shape[1] - 1):
+            value -= lam * W[k, j] ** 2
+    return value
+
+
+@njit(cache=True)
+def _solve_in_place(H, g):
+    "g ← H⁻¹g for a positive definite H (Cholesky, in place)."
+    m = len(g)
+    for a in range(m):
+        for b in range(a + 1):
+            s = H[a, b]
+            for c in range(b):
+                s -= H[a, c] * H[b, c]
+            H[a, b] = math.sqrt(max(s, 1e-14)) if a == b else s / H[b, b]
+    for a in range(m):
+        for b in range(a):
+            g[a] -= H[a, b] * g[b]
+        g[a] /= H[a, a]
+    for a in range(m - 1, -1, -1):
+        for b in range(a + 1, m):
+            g[a] -= H[b, a] * g[b]
+        g[a] /= H[a, a]
+
+
+@njit(cache=True)
+def _slope_and_bend(A, W, R, logP, share, lam, g, H):
+    "Gradient of `_model_value` and its negative second derivative."
+    K, D = W.shape
+    g[:] = 0.0
+    H[:] = 0.0
+    for i in range(len(A)):
+        for k in range(K):
+            p = math.exp(logP[i, k])
+            for j in range(D):
+                g[k * D + j] += share * (R[i, k] - p) * A[i, j]
+            for l in range(k + 1):
+                c = share * p * ((1.0 if k == l else 0.0) - math.exp(logP[i, l]))
+                for j in range(D):
+                    for h in range(D):
+                        H[k * D + j, l * D + h] += c * A[i, j] * A[i, h]
+    for k in range(K):
+        for j in range(D - 1):
+            g[k * D + j] -= 2 * lam * W[k, j]
+            H[k * D + j, k * D + j] += 2 * lam
+        for l in range(k + 1):  # a common shift of the intercepts changes nothing
+            H[k * D + D - 1, l * D + D - 1] += share
+
+
+@njit(cache=True)
+def _fit_model(A, W, R, logP, share, lam):
+    "Newton's steps to the top of the concave `_model_value`; `W` and `logP` change."
+    K, D = W.shape
+    g, H = np.empty(K * D), np.empty((K * D, K * D))
     _log_softmax(A, W, logP)
+    value = _model_value(W, R, logP, share, lam)
+    old = W.copy()
+    for _ in range(60):
+        _slope_and_bend(A, W, R, logP, share, lam, g, H)
+        if np.abs(g).max() < 1e-10:
+            break
+        _solve_in_place(H, g)
+        old[:] = W
+        step, new = 1.0, -np.inf
+        while step > 1e-6 and new < value - 1e-14 * abs(value):
+            for k in range(K):
+                for j in range(D):
+                    W[k, j] = old[k, j] + step * g[k * D + j]
+            _log_softmax(A, W, logP)
+            new = _model_value(W, R, logP, share, lam)
+            step /= 2
+        value = new
 
 
 @njit(cache=True)
@@ -1419,7 +1512,8 @@ def expert_run(
     beta,  # `(M,)` out: the same for “different”
     z,  # `(n,)` out: labels
 ):  # rounds
-    """Mean-field EM of chapter 12, its kernels `_sweep` and `_gamma`, a gradient model step.
+    """Mean-field EM of chapter 12: `mf_step` with λ = .001, a Beta(2, 2) prior, no
+    information term, and an exact model step; its kernels are `_sweep` and `_gamma`.
 
     Parameters
     ----------
@@ -1455,21 +1549,14 @@ def expert_run(
     """
     n, d = X.shape
     m, M = len(a), len(alpha)
-    A = np.ones((n, d + 1))
-    for j in range(d):
-        middle, wide = 0.0, 0.0
-        for i in range(n):
-            middle += X[i, j] / n
-        for i in range(n):
-            wide += (X[i, j] - middle) ** 2 / n
-        for i in range(n):
-            A[i, j] = (X[i, j] - middle) / math.sqrt(wide + 1e-12)
+    A = _scaled(X)
     start = _kmeans(X, k, draws, 100)
     for i in range(n):
         for c in range(k):
-            R[i, c] = 0.9 if start[i] == c else 0.1 / max(k - 1, 1)
+            R[i, c] = 0.01 / k + (0.99 if start[i] == c else 0.0)
     W, logP = np.zeros((k, d + 1)), np.zeros((n, k))
-    _uphill(A, W, R, logP, 20)
+    lam = 1e-3
+    _fit_model(A, W, R, logP, 1.0 / n, lam)
     indptr, nbr, edge = _csr(n, a, b)
     one, two, order = np.empty(m, np.int64), np.empty(m, np.int64), np.arange(n)
     for e in range(m):
@@ -1482,23 +1569,23 @@ def expert_run(
         for e in range(m):
             s, t = alpha[who[e]], beta[who[e]]
             worth[e] = math.log(s / (1 - t)) if value[e] > 0 else math.log((1 - s) / t)
-        for _ in range(3):
-            _sweep(R, logP, indptr, nbr, edge, worth, order)
+        for _ in range(5):
+            if _sweep(R, logP, indptr, nbr, edge, worth, order) < 1e-6:
+                break
         gamma = _gamma(R, one, two)
         right[:] = 1.0  # a Beta(2, 2) prior
         wrong[:] = 1.0
         for e in range(m):
-            g = min(max(gamma[e], 0.0), 1.0)
             if value[e] > 0:
-                right[who[e], 0] += g
-                wrong[who[e], 1] += 1 - g
+                right[who[e], 0] += max(gamma[e], 0.0)
+                wrong[who[e], 1] += max(1 - gamma[e], 0.0)
             else:
-                wrong[who[e], 0] += g
-                right[who[e], 1] += 1 - g
+                wrong[who[e], 0] += max(gamma[e], 0.0)
+                right[who[e], 1] += max(1 - gamma[e], 0.0)
         for e in range(M):
-            alpha[e] = min(max(right[e, 0] / (right[e, 0] + wrong[e, 0]), 0.02), 1 - 1e-6)
-            beta[e] = min(max(right[e, 1] / (right[e, 1] + wrong[e, 1]), 0.02), 1 - 1e-6)
-        _uphill(A, W, R, logP, 5)
+            alpha[e] = right[e, 0] / (right[e, 0] + wrong[e, 0])
+            beta[e] = right[e, 1] / (right[e, 1] + wrong[e, 1])
+        _fit_model(A, W, R, logP, 1.0 / max(m, 1), lam)
     for i in range(n):
         z[i] = 0
         for c in range(k):
@@ -1530,67 +1617,132 @@ ENTRIES["experts"] = [
 #| code-fold: true
 #| code-summary: "bag_run: spectral clustering that hears the labels of bags (chapter 13)"
 @njit(cache=True)
-def _times(W, r, G, flat, V, out, c, mu, tail):
-    "out = D^(-½) (W + c (G G' − μ u u')) D^(-½) V + tail·V, nothing n × n but W."
-    n, k = V.shape
-    C = G.shape[1]
-    for q in range(k):
-        share, alike = np.zeros(C), 0.0
-        for i in range(n):
-            v = r[i] * V[i, q]
-            alike += flat[i] * v
-            for t in range(C):
-                share[t] += G[i, t] * v
-        for i in range(n):
-            s = 0.0
-            for j in range(n):
-                s += W[i, j] * r[j] * V[j, q]
-            for t in range(C):
-                s += c * G[i, t] * share[t]
-            s -= c * mu * flat[i] * alike
-            out[i, q] = r[i] * s + tail * V[i, q]
-
-
-@njit(cache=True)
-def _straighten(V):
-    "Columns orthonormal, in place (Gram and Schmidt, twice)."
-    n, k = V.shape
-    for q in range(k):
-        for _ in range(2):
-            for p in range(q):
-                s = 0.0
-                for i in range(n):
-                    s += V[i, p] * V[i, q]
-                for i in range(n):
-                    V[i, q] -= s * V[i, p]
+def _times(W, r, G, flat, v, out, c, mu):
+    "out = D^(-½) (W + c (G G' − μ u u')) D^(-½) v, nothing n × n but W."
+    n, C = G.shape
+    share, alike = np.zeros(C), 0.0
+    y = r * v
+    for i in range(n):
+        alike += flat[i] * y[i]
+        for t in range(C):
+            share[t] += G[i, t] * y[i]
+    for i in range(n):
         s = 0.0
-        for i in range(n):
-            s += V[i, q] ** 2
-        for i in range(n):
-            V[i, q] /= math.sqrt(s) if s > 1e-200 else 1.0
+        for j in range(len(W)):  # no rows: only the labels speak
+            s += W[j, i] * y[j]
+        for t in range(C):
+            s += c * G[i, t] * share[t]
+        out[i] = r[i] * (s - c * mu * flat[i] * alike)
 
 
 @njit(cache=True)
-def _leading(W, r, G, flat, V, c, mu, tail, most):
-    "Subspace iteration; the leading eigenvectors in `V`, how far the last step moved."
-    n, k = V.shape
-    new, moved = np.empty((n, k)), 1.0
-    _straighten(V)
+def _ritz(diagonal, beside, S):
+    "Eigenvalues (into `diagonal`) and vectors of a tridiagonal matrix, by rotations (QL)."
+    m = len(diagonal)
+    S[:] = 0.0
+    for a in range(m):
+        S[a, a] = 1.0
+    for at in range(m):
+        for _ in range(60):
+            end = at
+            while end < m - 1:
+                near = abs(diagonal[end]) + abs(diagonal[end + 1])
+                if abs(beside[end]) <= 1e-16 * near:
+                    break
+                end += 1
+            if end == at:
+                break
+            g = (diagonal[at + 1] - diagonal[at]) / (2 * beside[at])
+            r = math.sqrt(g * g + 1)
+            g = diagonal[end] - diagonal[at] + beside[at] / (g + (r if g >= 0 else -r))
+            s = c = 1.0
+            p = 0.0
+            cut = False
+            for i in range(end - 1, at - 1, -1):
+                f, b = s * beside[i], c * beside[i]
+                r = math.sqrt(f * f + g * g)
+                beside[i + 1] = r
+                if r == 0.0:
+                    diagonal[i + 1] -= p
+                    beside[end] = 0.0
+                    cut = True
+                    break
+                s, c = f / r, g / r
+                g = diagonal[i + 1] - p
+                r = (diagonal[i] - g) * s + 2 * c * b
+                p = s * r
+                diagonal[i + 1] = g + p
+                g = c * r - b
+                for k in range(m):
+                    f = S[k, i + 1]
+                    S[k, i + 1] = s * S[k, i] + c * f
+                    S[k, i] = c * S[k, i] - s * f
+            if not cut:
+                diagonal[at] -= p
+                beside[at] = g
+                beside[end] = 0.0
+
+
+@njit(cache=True)
+def _leading(W, r, G, flat, start, k, c, mu, V):
+    "The k leading eigenvectors (Lanczos, every vector kept orthogonal); largest value."
+    n = len(r)
+    most = min(n, max(80, 20 * k))
+    Q = np.zeros((most, n))
+    alpha, beta = np.zeros(most), np.zeros(most)
+    v, w = start.copy(), np.empty(n)
+    m = 0
     for step in range(most):
-        _times(W, r, G, flat, V, new, c, mu, tail)
-        _straighten(new)
-        inside = 0.0
-        for p in range(k):
-            for q in range(k):
+        for _ in range(2):
+            for t in range(m):
                 s = 0.0
                 for i in range(n):
-                    s += V[i, p] * new[i, q]
-                inside += s * s
-        V[:] = new
-        moved = k - inside
-        if moved < 1e-13:
-            break
-    return moved
+                    s += Q[t, i] * v[i]
+                for i in range(n):
+                    v[i] -= s * Q[t, i]
+        s = math.sqrt((v * v).sum())
+        if s < 1e-10:  # an invariant subspace: go on with another direction
+            beta[m - 1] = 0.0
+            for i in range(n):
+                v[i] = math.cos(1.7 * i + step)
+            for _ in range(3):
+                for t in range(m):
+                    s = 0.0
+                    for i in range(n):
+                        s += Q[t, i] * v[i]
+                    for i in range(n):
+                        v[i] -= s * Q[t, i]
+            s = math.sqrt((v * v).sum())
+            if s < 1e-10:
+                break
+        elif m:
+            beta[m - 1] = s
+        for i in range(n):
+            Q[m, i] = v[i] / s
+        _times(W, r, G, flat, Q[m], w, c, mu)
+        for i in range(n):
+            alpha[m] += Q[m, i] * w[i]
+        m += 1
+        for i in range(n):
+            v[i] = w[i]
+    S = np.empty((m, m))
+    values, beside = alpha[:m].copy(), beta[:m].copy()
+    _ritz(values, beside, S)
+    largest = 0.0
+    for q in range(k):
+        at = 0
+        for t in range(m):
+            if values[t] > values[at]:
+                at = t
+        if q == 0:
+            largest = values[at]
+        values[at] = -np.inf
+        sign = 1.0 if S[0, at] >= 0 else -1.0  # the side of the start
+        for i in range(n):
+            V[i, q] = 0.0
+            for t in range(m):
+                V[i, q] += sign * Q[t, i] * S[t, at]
+    return largest
 
 
 @njit(cache=True)
@@ -1602,10 +1754,10 @@ def bag_run(
     sigma,  # width of the affinity
     alpha,  # strength of the labels, relative to the affinity
     draws,  # `(starts, k)` uniform numbers for k-means
-    V,  # `(n, k)` in: any start; out: the embedding, unit rows
+    V,  # `(n, k)` in: any start; out: the embedding, orthonormal columns
     z,  # `(n,)` out: labels
 ):  # bags that say something
-    """Leading eigenvectors of eq. (2.13) with the corrected Q of chapter 13, then `_kmeans`.
+    """`bag_embedding` of chapter 13 with relative strength, then `_kmeans` on unit rows.
 
     Parameters
     ----------
@@ -1624,7 +1776,7 @@ def bag_run(
     draws
         `(starts, k)` uniform numbers for k-means
     V
-        `(n, k)` in: any start; out: the embedding, unit rows
+        `(n, k)` in: any start; out: the embedding, orthonormal columns
     z
         `(n,)` out: labels
 
@@ -1644,7 +1796,9 @@ def bag_run(
             W[i, j] = W[j, i] = math.exp(-gap / (2 * sigma * sigma))
             deg[i] += W[i, j]
             deg[j] += W[i, j]
-    r = 1 / np.sqrt(np.maximum(deg, 1e-12))
+    r = np.zeros(n)
+    for i in range(n):
+        r[i] = 1 / math.sqrt(deg[i]) if deg[i] > 0 else 0.0
     size, known, mean = np.zeros(M), 0, np.zeros(L)
     for g in range(M):
         for t in range(L):
@@ -1663,26 +1817,21 @@ def bag_run(
             flat[i] = 1.0
             for t in range(L):
                 G[i, t] = Y[bag[i], t] / size[bag[i]]
+    start = V[:, 0].copy()
     c = 0.0
     if known and alpha > 0:
-        one, image = np.empty((n, 1)), np.empty((n, 1))
-        for i in range(n):
-            one[i, 0] = V[i, 0]
-        zero = np.zeros((n, n))
-        _leading(zero, r, G, flat, one, 1.0, mu, 0.0, 200)
-        _times(zero, r, G, flat, one, image, 1.0, mu, 0.0)
-        largest = 0.0
-        for i in range(n):
-            largest += one[i, 0] * image[i, 0]
+        one = np.empty((n, 1))
+        largest = _leading(np.zeros((0, n)), r, G, flat, start, 1, 1.0, mu, one)
         c = alpha / largest if largest > 1e-12 else 0.0
-    _leading(W, r, G, flat, V, c, mu, 0.2, 600)
+    _leading(W, r, G, flat, start, k, c, mu, V)
+    E = np.empty((n, k))
     for i in range(n):
         s = 0.0
         for q in range(k):
             s += V[i, q] ** 2
         for q in range(k):
-            V[i, q] /= math.sqrt(s) if s > 1e-200 else 1.0
-    labels = _kmeans(V, k, draws, 100)
+            E[i, q] = V[i, q] / math.sqrt(s) if s > 1e-200 else 0.0
+    labels = _kmeans(E, k, draws, 100)
     for i in range(n):
         z[i] = labels[i]
     return known
@@ -1945,38 +2094,218 @@ ENTRIES["answers"].append(
 
 # %% ../nbs/35_play.ipynb #live35tree
 #| code-fold: true
-#| code-summary: "tree_run: EM for the tree, the node models being constants (chapter 18)"
+#| code-summary: "tree_run: the package's EM for the tree, the node models being constants (chapter 18)"
 @njit(cache=True)
-def _first_rate(together):
-    "Recorded labels miss a recorded parent at the missing rate: the median over labels."
-    K = len(together)
-    near = np.zeros(K)
+def _above(up, out):
+    "`out[a, c]`: is a above c?"
+    K = len(up)
+    out[:] = False
     for c in range(K):
-        for p in range(K):
-            if p != c and together[p, p] >= together[c, c] > 0:
-                near[c] = max(near[c], together[p, c] / together[c, c])
-    near.sort()
-    return min(max(1 - near[K // 2], 0.01), 0.9)
+        p = up[c]
+        for _ in range(K):
+            if p < 0:
+                break
+            out[p, c] = True
+            p = up[p]
+
+
+@njit(cache=True)
+def _common_rate(up, both, on):
+    "Missing rate from pairs of ancestor and label, `moment_alpha`; nan without a pair."
+    K = len(up)
+    above = np.zeros((K, K), np.bool_)
+    _above(up, above)
+    some, every = 0.0, 0.0
+    for p in range(K):
+        for c in range(K):
+            if above[p, c]:
+                some += both[p, c]
+                every += on[c]
+    return 1 - some / every if every > 0 else np.nan
+
+
+@njit(cache=True)
+def _se(level, on):
+    "Standard error of a share."
+    return math.sqrt(max(level * (1 - level), 1e-12) / max(on, 1.0))
+
+
+@njit(cache=True)
+def _first_tree(both, up):
+    "Tree and missing rate from co-occurrence alone, `moment_tree`; parents into `up`."
+    K = len(up)
+    on, best = np.empty(K), np.zeros(K)
+    A = np.zeros((K, K))
+    for c in range(K):
+        on[c] = both[c, c]
+        up[c] = -1
+    for p in range(K):
+        for c in range(K):
+            if on[p] > on[c]:
+                A[p, c] = both[p, c] / max(on[c], 1.0)
+                best[c] = max(best[c], A[p, c])
+    if best.max() == 0:
+        return np.nan
+    width, level = 2.0, 0.0
+    for c in range(K):  # Wilson's lower end
+        w = width**2 / max(on[c], 1.0)
+        half = math.sqrt(w * (best[c] * (1 - best[c]) + w / 4))
+        level = max(level, (best[c] + w / 2 - half) / (1 + w))
+    for _ in range(100):
+        some, every, old = 0.0, 0.0, level
+        for c in range(K):
+            if best[c] >= level - width * _se(level, on[c]) and on[c] > 0:
+                some += best[c] * on[c]
+                every += on[c]
+        level = some / every
+        if abs(level - old) < 1e-12:
+            break
+    for _ in range(3):
+        for c in range(K):
+            below = 0.0
+            for p in range(K):
+                if A[p, c] < level - 2 * width * _se(level, on[c]):
+                    below = max(below, A[p, c])
+            line = max(level - 1.5 * width * _se(level, on[c]), (level + below) / 2)
+            up[c] = -1
+            for p in range(K):
+                if A[p, c] >= line and A[p, c] > 0 and (up[c] < 0 or on[p] < on[up[c]]):
+                    up[c] = p
+        rate = _common_rate(up, both, on)
+        if not math.isnan(rate):
+            level = 1 - rate
+    return 1 - level
+
+
+@njit(cache=True)
+def _heaviest_tree(W, up):
+    "`max_arborescence`: the best tree under the last row; cycles are contracted (Edmonds)."
+    K = W.shape[1]
+    root, n = K, K + 1
+    most = 2 * K + 2  # a contraction makes a new node
+    V = np.full((most, most), -np.inf)
+    V[:n, :K] = W
+    leaves = np.full((most, most), -1)  # [new, c]: the node inside that the edge leaves
+    enters = np.full((most, most), -1)  # [p, new]: the node inside that it enters
+    alive = np.zeros(most, np.bool_)
+    alive[:n] = True
+    inside = np.full(most, -1)  # the node that swallowed it
+    best = np.full(most, -1)
+    mark = np.zeros(most, np.int64)
+    size, found = n, 0
+    while found >= 0:
+        for c in range(size):
+            if alive[c] and c != root:
+                best[c] = -1
+                for p in range(size):
+                    if alive[p] and p != c and (best[c] < 0 or V[p, c] > V[best[c], c]):
+                        best[c] = p
+        mark[:] = 0
+        mark[root] = -1
+        found = -1
+        for c in range(size):
+            v = c
+            while alive[c] and mark[v] == 0:
+                mark[v] = c + 1
+                v = best[v]
+            if alive[c] and mark[v] == c + 1:
+                found = v
+                break
+        if found < 0:
+            break
+        new = size
+        size += 1
+        v = found
+        while inside[v] < 0:
+            inside[v] = new
+            alive[v] = False
+            v = best[v]
+        for p in range(new):
+            if not alive[p]:
+                continue
+            for c in range(new):
+                if inside[c] != new:
+                    continue
+                enter = V[p, c] - V[best[c], c]
+                if leaves[new, p] < 0 or V[c, p] > V[new, p]:
+                    V[new, p], leaves[new, p], enters[new, p] = V[c, p], c, enters[c, p]
+                if enters[p, new] < 0 or enter > V[p, new]:
+                    V[p, new], enters[p, new], leaves[p, new] = enter, c, leaves[p, c]
+        alive[new] = True
+    for c in range(size - 1, n - 1, -1):  # open the contractions, the last first
+        p = best[c]
+        best[enters[p, c]] = p
+        for v in range(c):
+            if best[v] == c and inside[v] != c:
+                best[v] = leaves[c, v]
+    for c in range(K):
+        up[c] = -1 if best[c] == root else best[c]
+
+
+@njit(cache=True)
+def _breadth_first(up, order):
+    "Labels, every parent before its children."
+    K = len(up)
+    at = 0
+    for c in range(K):
+        if up[c] < 0:
+            order[at] = c
+            at += 1
+    t = 0
+    while t < at:
+        for c in range(K):
+            if up[c] == order[t]:
+                order[at] = c
+                at += 1
+        t += 1
+
+
+@njit(cache=True)
+def _best_logit(on, off, z):
+    "The constant node model: the steps of `fit_logistic` for a column of ones."
+    total = max(on + off, 1e-300)
+    value = on * _log_sigmoid(z) + off * _log_sigmoid(-z)
+    for _ in range(25):
+        s = math.exp(_log_sigmoid(z))
+        g = on - (on + off) * s
+        if abs(g) <= 1e-6 * total:
+            break
+        h = (on + off) * s * (1 - s)
+        h += 1e-10 * (1e-10 + h / 2)
+        step, to, new = 1.0, z, value
+        for _ in range(41):
+            to = z + step * g / h
+            new = on * _log_sigmoid(to) + off * _log_sigmoid(-to)
+            low = new < value + 1e-4 * step * g * g / h - 1e-12 * abs(value)
+            if not low:
+                break
+            step /= 2
+        if low:
+            break
+        z, value = to, new
+    return z, value
 
 
 @njit(cache=True)
 def tree_run(
     Z,  # `(n, K)` recorded labels, 0 or 1
-    eps,  # relaxation ε: chance of a label without its parent
+    eps,  # relaxation ε at the start
     rounds,  # of EM
     rate,  # `(one,)` out: the missing rate
     parents,  # `(K,)` out: parent of each label, −1 under the root
     m,  # `(n, K)` out: chance that the label is on
     together,  # `(K, K)` out: expected rows with both labels
 ):  # number of recorded labels
-    """EM of chapter 18 without features: kernels `_posterior` and `_row_pairs`.
+    """`run_em` of chapter 18 from `start_tree("moment")`; node models without features.
+
+    Its kernels are `_posterior`, `_row_pairs` and `_pairs_at`; every edge is tried.
 
     Parameters
     ----------
     Z
         `(n, K)` recorded labels, 0 or 1
     eps
-        relaxation ε: chance of a label without its parent
+        relaxation ε at the start
     rounds
         of EM
     rate
@@ -1994,63 +2323,76 @@ def tree_run(
         number of recorded labels
     """
     n, K = Z.shape
-    seen = 0
-    for c in range(K):
-        parents[c] = -1
-        for p in range(K):
-            together[p, c] = 0.0
+    seen, decay = 0, 0.98
+    together[:] = 0.0
     for i in range(n):
         for p in range(K):
             seen += Z[i, p]
             for c in range(K):
                 together[p, c] += Z[i, p] * Z[i, c]
-    up, order = np.full(K, -1, np.int64), np.arange(K)
-    F, J, alpha = np.zeros((n, K)), np.empty((K, K)), np.empty(K)
-    rate[0] = _first_rate(together)
-    for p in range(K):  # what the counts were before labels faded at this rate
-        for c in range(K):
-            if p != c:
-                together[p, c] /= (1 - rate[0]) ** 2
+    up, order = np.full(K, -1, np.int64), np.zeros(K, np.int64)
+    first = _first_tree(together, up)
+    alpha, logit = np.empty(K), np.zeros(K)
+    alpha[:] = 0.1 if math.isnan(first) else max(min(max(first, 0.0), 0.95), 0.01)
+    _breadth_first(up, order)
+    Y = np.zeros((n, K))  # recorded labels with all their ancestors
+    for i in range(n):
+        for t in range(K - 1, -1, -1):
+            c = order[t]
+            if Z[i, c]:
+                Y[i, c] = 1.0
+            if up[c] >= 0 and Y[i, c] > 0:
+                Y[i, up[c]] = 1.0
     for c in range(K):
-        together[c, c] /= 1 - rate[0]
+        on, off = 0.0, 0.0
+        for i in range(n):
+            over = Y[i, up[c]] if up[c] >= 0 else 1.0
+            on += Y[i, c] * over
+            off += over * (1 - Y[i, c])
+        logit[c] = _best_logit(on, off, 0.0)[0]
+    warm = np.empty((K + 1, K))
+    for p in range(K + 1):
+        warm[p] = logit
+    P, C = np.empty(K * K, np.int64), np.empty(K * K, np.int64)
+    F = np.empty((n, K))
     for t in range(rounds + 1):
-        on = np.empty(K)
-        for c in range(K):
-            on[c] = together[c, c]
-        order = np.argsort(-on, kind="mergesort")  # a parent is on at least as often
-        logit = np.zeros(K)
-        for at in range(K):
-            c = order[at]
-            best = -np.inf
-            for before in range(-1, at):
-                p = -1 if before < 0 else order[before]
-                room = n if p < 0 else on[p]
-                both = on[c] if p < 0 else min(together[p, c], room)
-                s = min(max(both / max(room, 1e-9), 1e-6), 1 - 1e-6)
-                alone = max(on[c] - both, 0.0)
-                worth = both * math.log(s) + max(room - both, 0.0) * math.log(1 - s)
-                worth += alone * math.log(eps)
-                worth += max(n - room - alone, 0.0) * math.log(1 - eps)
-                if worth > best + 1e-9:
-                    best, up[c] = worth, p
-                    logit[c] = math.log(s / (1 - s))
+        for i in range(n):
+            F[i] = logit
+        _breadth_first(up, order)
+        _, on_row, r0, r1 = _posterior(F, Z, up, order, alpha, eps)
+        m[:] = on_row
         if t == rounds:
             break
-        for i in range(n):
-            for c in range(K):
-                F[i, c] = logit[c]
-        alpha[:] = min(max(rate[0], 1e-6), 0.95)
-        _, on_row, r0, r1 = _posterior(F, Z, up, order, alpha, eps)
-        total = 0.0
-        together[:] = 0.0
-        for i in range(n):
-            _row_pairs(J, on_row[i], r0[i], r1[i], up, order)
-            for p in range(K):
-                m[i, p] = on_row[i, p]
-                total += on_row[i, p]
-                for c in range(K):
-                    together[p, c] += J[p, c]
-        rate[0] = max(1 - seen / max(total, 1e-9), 0.0)
+        edges = 0
+        for c in range(K):
+            for p in range(-1, K):
+                if (p != c) if t % 3 == 0 else (p == up[c]):
+                    P[edges], C[edges] = p, c
+                    edges += 1
+        on, off, s01, s00 = _pairs_at(on_row, r0, r1, up, order, P[:edges], C[:edges])
+        W = np.full((K + 1, K), -np.inf)
+        fitted = np.empty((K + 1, K))
+        for e in range(edges):
+            p, c = P[e], C[e]
+            begin = warm[p, c] if t % 3 == 0 else logit[c]
+            z, worth = _best_logit(on[:, e].sum(), off[:, e].sum(), begin)
+            fitted[p, c] = z
+            W[p, c] = worth + s01[e] * math.log(eps) + s00[e] * math.log1p(-eps)
+        if t % 3 == 0:  # the tree is reconsidered
+            for e in range(edges):
+                warm[P[e], C[e]] = fitted[P[e], C[e]]
+            _heaviest_tree(W, up)
+        for c in range(K):
+            logit[c] = fitted[up[c], c]
+        share = 1 - seen / max(on_row.sum(), 1e-300) if seen > 0 else 0.0
+        alpha[:] = min(max(share, 0.0), 1 - 1e-9)
+        eps *= decay
+    together[:] = 0.0
+    J = np.empty((K, K))
+    for i in range(n):
+        _row_pairs(J, m[i], r0[i], r1[i], up, order)
+        together += J
+    rate[0] = alpha[0]
     for c in range(K):
         parents[c] = up[c]
     return seen
@@ -2235,7 +2577,12 @@ def _bits_of_questions():
 
 def _three_experts():
     data = _groups(45, 180, 0.15, 5)
-    data["links"] = [[*link, e % 3] for e, link in enumerate(data["links"])]
+    links = [[*link, e % 3] for e, link in enumerate(data["links"])]
+    for who in range(3):  # luck in equal steps: the share of right answers is the slider's
+        own = sorted((link for link in links if link[4] == who), key=lambda link: link[3])
+        for rank, link in enumerate(own):
+            link[3] = round((rank + 0.5) / len(own), 4)
+    data["links"] = links
     return dict(
         kernel="experts",
         data={**data, "groups": 3},
@@ -2331,7 +2678,7 @@ def _fading_tree():
         },
         sliders={
             "fade": ("share of labels that fade", 0, 0.9, 0.02, 0.2),
-            "rows": ("rows", 20, 200, 5, 100),
+            "rows": ("rows", 20, 200, 5, 200),
             "sweep": ("rounds of EM", 0, 20, 1, 10),
         },
         tools=[],

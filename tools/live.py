@@ -70,6 +70,12 @@ def home(entries):
     raise SystemExit(f"no module has {', '.join(sorted(entries))}: run `make live`")
 
 
+def without_code(text):
+    "An explorable whose page part an earlier one of the same page carries."
+    text = re.sub(r"^<style>.*?</style>", "", text, flags=re.S)
+    return re.sub(r'const code = "[^"]*"', 'const code = ""', text, count=1)
+
+
 def key_of(config, fingerprint):
     "Changes when the pictures would."
     own = {k: v for k, v in config.items() if k not in ("wasm", "entries")}
@@ -126,8 +132,7 @@ def take(page, folder, config):
         change = "s.links[e][2] = -s.links[e][2]; s.links[e][3] = -1"
         page.evaluate(f"e => {{ const s = {state}.cscState; {change}; s.update(); }}", flip)
         shot(1)
-    heavy = sum(len(s["img"]) for s in shots) > 32_000  # a page's explorables stay small
-    return {"label": label, "shots": shots[:3] if heavy else shots}
+    return {"label": label, "shots": shots[:3]}  # a page's explorables stay small
 
 
 def small(url):
@@ -142,8 +147,9 @@ def small(url):
     png = io.BytesIO()
     flat.convert("RGB").save(png, "PNG")
     small = shrink(png.getvalue(), 20)
-    if len(small) > 9000:  # many fine lines: three quarters of the size, with some loss
-        share = 0.75 if len(small) < 15_000 else 0.6
+    for share in (0.75, 0.6, 0.5):  # many fine lines: smaller, with some loss
+        if len(small) < 9000:
+            break
         less = tuple(int(share * v) for v in flat.size)
         lossy = io.BytesIO()
         flat.convert("RGB").resize(less).save(lossy, "WEBP", quality=24, method=6)
@@ -202,7 +208,7 @@ def refresh(paths, check=False):
     with Camera() as camera:
         for path in paths:
             nb = json.loads(path.read_text(encoding="utf-8"))
-            before = json.dumps(nb)
+            before, carried = json.dumps(nb), False
             for out, text in outputs(nb):
                 fallback, config, alone, fingerprint = settings(text)
                 key = key_of(config, fingerprint)
@@ -212,6 +218,8 @@ def refresh(paths, check=False):
                         continue
                     fallback = fallback_html(camera(config), key)
                 new = live_html(config, fallback, alone)
+                new = without_code(new) if carried else new
+                carried = carried or alone
                 name = f"Live: {config['draw']} with {len(config['sliders'])} sliders"
                 out["data"] = {
                     "text/html": new.splitlines(True),

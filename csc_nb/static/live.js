@@ -551,10 +551,8 @@
       for (let i = 0; i < u.length; i++) u[i] = s.wide[(i * 7 + 13) % s.wide.length];
       const out = s.kernels.call("particle_run", {X: flat(s.points), ...linkArrays(list), n, d: 2, eps: s.values.eps,
         lam: .5, tau: s.values.tau, S, D: 3, K: 2, W: normals(s.wide, size, 0),
-        V: normals(s.wide, steps * size, 4001), u, steps, size, tries, z: null, Q: null, tree: null, info: null});
-      let next = null, most = -1;
-      for (let i = 0; i < n; i++) for (let j = i + 1; j < n; j++)
-        if (out.tree[i] !== out.tree[j] && out.info[i * n + j] > most) { most = out.info[i * n + j]; next = [i, j]; }
+        V: normals(s.wide, steps * size, 4001), u, steps, size, tries, z: null, Q: null, tree: null, pair: null, bits: null, one: 1, two: 2});
+      const next = out.pair[0] < 0 ? null : Array.from(out.pair), most = out.bits[0];
       const mean = [0, 1].map(c => s.points.reduce((t, p) => t + p[c] / n, 0));
       const sd = [0, 1].map(c => Math.sqrt(s.points.reduce((t, p) => t + (p[c] - mean[c]) ** 2 / n, 0) + 1e-12));
       return {list, ...out, heard: out.returned, next, bits: Math.max(most, 0) / Math.LN2, mean, sd,
