@@ -1554,8 +1554,6 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         missing rate: "em" (5.7), "moment" (ancestor pairs, fixed), a number
     per_label : bool, default=False
         one missing rate per label?
-    n_candidates : int, default=4
-        parents tried per label in the exact M-step; None: all
     n_tree_moves : int, default=3
         rounds of single moves after EM; 0: none
     n_init : int, default=1
@@ -1628,7 +1626,6 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         "learn_tree": ["boolean"],
         "alpha": [Interval(Real, 0, 1, closed="left"), StrOptions({"em", "moment"})],
         "per_label": ["boolean"],
-        "n_candidates": [Interval(Integral, 1, None, closed="left"), None],
         "n_tree_moves": [Interval(Integral, 0, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -1649,7 +1646,7 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
     converged_: bool  # did the objective settle?
     n_iter_: int  # rounds of EM
 
-    @renamed(moves="n_tree_moves")
+    @renamed(moves="n_tree_moves", n_candidates=None)
     def __init__(
         self,
         lam: float = None,  # λ of the penalty λ/(2d)·|w|², eq. (5.2); None: d²/16
@@ -1661,7 +1658,6 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         learn_tree: bool = True,  # False: keep the given tree (the thesis' GT)
         alpha="em",  # missing rate: "em" (5.7), "moment" (ancestor pairs, fixed), a number
         per_label: bool = False,  # one missing rate per label?
-        n_candidates: int = 4,  # parents tried per label in the exact M-step; None: all
         n_tree_moves: int = 3,  # rounds of single moves after EM; 0: none
         n_init: int = 1,  # starts per rule; further ones use resampled rows
         max_iter: int = 100,  # rounds of EM
@@ -1677,7 +1673,6 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         self.learn_tree = learn_tree
         self.alpha = alpha
         self.per_label = per_label
-        self.n_candidates = n_candidates
         self.n_tree_moves = n_tree_moves
         self.n_init = n_init
         self.max_iter = max_iter
@@ -1906,7 +1901,7 @@ class LabelHierarchy(ClassifierMixin, MultiOutputMixin, BaseEstimator):
         if not np.isfinite(alpha).all():  # no pairs to learn α from: EM must find it
             rules, alpha = rules._replace(learn_alpha=True), 0.1
         exact = self.m_step == "exact"
-        start = em_init(X, Z, rules, tree, alpha, self.eps, self.n_candidates)
+        start = em_init(X, Z, rules, tree, alpha, self.eps, 4)
         return fit_hierarchy(
             start,
             X,

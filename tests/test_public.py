@@ -342,7 +342,7 @@ MANY = {  # function or constructor → how many it takes, and why; may only shr
     "correlation.CorrelationClustering": (12, "an estimator"),
     "disc.DiSC": (13, "an estimator"),
     "experts.ExpertClustering": (15, "an estimator"),
-    "hierarchy.LabelHierarchy": (15, "an estimator"),
+    "hierarchy.LabelHierarchy": (14, "an estimator"),
     "ncobras.NCOBRAS": (20, "an estimator"),
     "ncobras.VerifiedLearner": (9, "an estimator"),
     "rdpmeans.RDPMeans": (14, "an estimator"),
