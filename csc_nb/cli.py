@@ -25,7 +25,7 @@ import numpy as np
 import csc_nb
 from .chat import add_ask_arguments, add_panel_arguments
 from .constraints import Constraints
-from .files import write_text
+from .files import file_path, write_text
 
 # %% ../nbs/33_cli.ipynb #915f3772
 #| code-fold: true
@@ -161,10 +161,11 @@ def results_of(out) -> dict:
     """
     if str(out) == "-":
         return dict(labels="-")
-    stem = Path(out).with_suffix("")
+    out = file_path(out)
+    stem = out.with_suffix("")
     beside = lambda end: stem.parent / (stem.name + end)
     return dict(
-        labels=Path(out),
+        labels=out,
         answers=beside(".answers.csv"),
         page=beside(".html"),
         run=beside(".json"),
@@ -172,8 +173,14 @@ def results_of(out) -> dict:
 
 
 _OURS = dict(
-    page='content="csc-nb report"', run='"format": "csc_nb run"', answers=",kept,wrong"
-)
+    page='content="csc-nb report"', run='"format": "csc_nb run"', answers=",kept,wrong",
+    model='"format": "csc_nb model"', unasked="cluster,probability",
+)  # fmt: skip
+_WORDS = dict(
+    labels="labels", answers="answers", page="page", run="run", model="model",
+    questions="questions", log="log",
+)  # fmt: skip
+_LABELS, _PREDICTED = "labels.csv", "predicted.csv"  # names that nobody chose
 
 
 def refuse_foreign(
@@ -189,16 +196,31 @@ def refuse_foreign(
     inputs
         files that are read
     """
+    taken = {}
     for kind, path in places.items():
-        if str(path) == "-" or not os.path.exists(path):
+        if str(path) == "-":
             continue
+        first = taken.setdefault(os.path.realpath(path), kind)
+        if first != kind:
+            raise ValueError(
+                f"{path} would hold two results, the {_WORDS[first]} and the "
+                f"{_WORDS[kind]}: give them different names."
+            )
+        if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
+            raise FileNotFoundError(f"there is no folder for {path}.")
+        if not os.path.exists(path):
+            continue
+        if not os.path.isfile(path):
+            raise ValueError(f"{path} is not a regular file: nothing was done.")
         for source in inputs:
             if os.path.exists(source) and os.path.samefile(source, path):
                 raise ValueError(
                     f"{path} is a file that is read: writing there would replace it. "
                     "Choose another name with --out."
                 )
-        if kind in _OURS and _OURS[kind] not in _beginning(path):
+        chosen = kind != "labels" or str(path) not in (_LABELS, _PREDICTED)
+        mark = _OURS.get(kind if chosen else "unasked", "")
+        if mark not in _beginning(path):
             raise ValueError(
                 f"{path} is not a file that csc-nb wrote, and would be replaced. Choose "
                 "another name with --out, or --only-labels."
@@ -233,7 +255,8 @@ def cluster(args):
         places = dict(labels=places["labels"])
     if not said:
         places.pop("answers", None)
-    refuse_foreign(places, inputs)
+    more = {k: getattr(args, k) for k in ("model", "questions") if getattr(args, k)}
+    refuse_foreign({**places, **more}, inputs)
     start = time.time()
 
     def say(line):
@@ -351,7 +374,7 @@ def _cluster_in_pieces(args):
         id_column=args.id,
         columns=split_names(args.columns),
         where=None if args.scheduler == "threads" else args.scheduler,
-        out=None if args.out == "labels.csv" else args.out,
+        out=None if args.out == _LABELS else args.out,
         params=params,
         say=lambda line: None if args.quiet else show(line, sys.stderr),
     )
@@ -517,15 +540,14 @@ def ask_settings(args):
     args
     """
     stem = Path(args.table).stem + (f".{args.annotator}" if args.annotator else "")
-    for option, path in (("out", args.out), ("log", args.log)):
-        for source in (args.table, args.questions):
-            if path and source and Path(path).resolve() == Path(source).resolve():
-                raise ValueError(
-                    f"--{option} {path} is a file that is read: choose another name."
-                )
     if any(ch in args.annotator for ch in "/\\\0"):
         raise ValueError(f"--annotator {args.annotator}: a name without slashes, please.")
     full = lambda p: str(Path(p).absolute())
+    places = dict(
+        log=full(args.log or f"{stem}.jsonl"),
+        labels=full(args.out or f"{stem}.clusters.csv"),
+    )
+    refuse_foreign(places, [p for p in (args.table, args.questions) if p])
     how = reading_of(args)
     chosen_id, kinds = how.pop("id"), parse_kinds(args.kinds)
     reading = {k: v for k, v in dict(how, kinds=kinds).items() if v not in (None, {})}
@@ -540,9 +562,9 @@ def ask_settings(args):
         triplets=args.triplets,
         goal=args.goal,
         questions=full(args.questions) if args.questions else None,
-        log=full(args.log or f"{stem}.jsonl"),
+        log=places["log"],
         annotator=args.annotator,
-        out=full(args.out or f"{stem}.clusters.csv"),
+        out=places["labels"],
         question=args.question,
         language=args.language,
         seed=args.seed,
@@ -590,6 +612,12 @@ def _positive(text):
     if n < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
     return n
+
+
+def _workers(text):
+    if text.lstrip("-").isdecimal() and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of workers; -1: all cores")
 
 
 def _port(text):
@@ -663,9 +691,7 @@ def _cluster_arguments(c):
         help="a parameter of the method",
     )
     c.add_argument("--seed", type=int, default=0)
-    c.add_argument(
-        "--out", default="labels.csv", help="labels; the other files stand beside it"
-    )
+    c.add_argument("--out", default=_LABELS, help="labels; the other files stand beside it")
     c.add_argument("--only-labels", action="store_true", help="write no other file")
     c.add_argument(
         "--model", metavar="FILE", help="also a model without the rows of the table"
@@ -686,7 +712,7 @@ def _demo_arguments(d):
     d.add_argument("--out", default="demo_out")
     d.add_argument("--repeats", type=_positive, default=2)
     d.add_argument("--seed", type=int, default=0)
-    d.add_argument("--jobs", type=int, default=2, help="workers")
+    d.add_argument("--jobs", type=_workers, default=2, help="workers")
     d.set_defaults(run=run_demo)
 
 
@@ -696,7 +722,7 @@ def _sweep_arguments(s):
         "--out", help="result file; default: the one that the configuration names"
     )
     s.add_argument("--seeds", help="only these, with commas")
-    s.add_argument("--jobs", type=int, default=1, help="worker processes")
+    s.add_argument("--jobs", type=_workers, default=1, help="worker processes")
     s.add_argument("--seconds", type=float, help="start no task after this time")
     s.add_argument("--quiet", action="store_true", help="no progress bar")
     s.set_defaults(run=run_sweep)
@@ -724,7 +750,7 @@ def parser():
     q.add_argument("model_file", metavar="MODEL.json", help="a saved run or model")
     q.add_argument("data", help="table with the columns of the old one")
     _reading_arguments(q)
-    q.add_argument("--out", default="predicted.csv")
+    q.add_argument("--out", default=_PREDICTED)
     q.set_defaults(run=predict)
     _ask_arguments(
         sub.add_parser("ask", help="label a table on a web page of this machine")
@@ -794,7 +820,8 @@ def _one_line(message, category, filename, lineno, file=None, line=None):
 def _sentence(e):
     "What went wrong, in words."
     if isinstance(e, MemoryError):
-        return "the memory of this machine does not suffice for a table of this size."
+        ours = " GB" in str(e)  # said before the work began, with the size
+        return str(e) if ours else "the memory of this machine does not suffice for it."
     if isinstance(e, RecursionError):
         return "the input is nested too deeply."
     if isinstance(e, OSError) and e.strerror and e.filename:

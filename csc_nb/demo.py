@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from .comparison import Comparison, compare, plot_comparison
 from .datasets import load
 from .estimators import methods
-from .files import write_text
+from .files import file_path, write_text
 from .advice import method_class, recommend
 
 # %% ../nbs/32_demo.ipynb #38779894
@@ -153,6 +153,21 @@ def _estimators(names, K, seed):
     return [n if n in known or n == "k-means" else make(n) for n in names]
 
 
+def _own_folder(out):
+    "The folder for figure and report, before any work; files of somebody else stay."
+    out = file_path(out)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ValueError(f"{out} is a file, not a folder: give another --out.") from None
+    page = out / "report.html"
+    ours = page.is_file() and "csc_nb demo" in page.read_text("utf-8", "replace")[:300]
+    there = [p for p in (page, out / "noise.png") if p.exists()]
+    if there and not ours:
+        raise ValueError(f"{there[0]} is not of csc-nb demo: give another --out.")
+    return out
+
+
 def pooled(studies):
     """One study from several: repeats of all sets together.
 
@@ -198,6 +213,7 @@ def demo(
     """
     from matplotlib.figure import Figure
 
+    out = _own_folder(out)
     start, studies, names = time.time(), [], demo_methods() if names is None else names
     for name in sets:
         b = load(name)
@@ -229,9 +245,8 @@ def demo(
         f"{repeats} draws per set and level; ± is the standard error over sets and "
         f"draws. Seed {random_state}, {time.time() - start:.0f} s."
     )
-    Path(out).mkdir(parents=True, exist_ok=True)
-    write_text(Path(out) / "noise.png", buf.getvalue())
-    write_text(Path(out) / "report.html", report(study, buf.getvalue(), protocol))
+    write_text(out / "noise.png", buf.getvalue())
+    write_text(out / "report.html", report(study, buf.getvalue(), protocol))
     print(
         study.table(),
         *(

@@ -693,6 +693,9 @@ def _check_event(e, n):
 _OURS = b'{"event": "'  # how the first line of a log begins
 
 
+_CODES = "utf-8", "utf-8-sig"  # of a line, of the first line
+
+
 def read_journal(
     path,  # a log
 ) -> tuple:  # (events, number of good bytes)
@@ -716,8 +719,13 @@ def read_journal(
     for number, line in enumerate([*whole, tail], 1):
         if line.strip():
             try:
-                e = json.loads(line)
+                # as text: json would guess an encoding, and UTF-8 would be added to it
+                e = json.loads(line.decode(_CODES[number == 1], "surrogatepass"))
                 problem = _check_event(e, len(standing))
+            except UnicodeDecodeError as err:
+                if number > len(whole):
+                    break
+                problem = f"byte {line[err.start]:#04x} is not UTF-8, as every log is"
             except (ValueError, RecursionError) as err:
                 if number > len(whole):  # the end was cut off
                     break
@@ -1508,22 +1516,26 @@ def _check_answer(pending, q, answer):
     return pending.answer(answer)
 
 
+def _whole(n, complaint):
+    "A whole number; a truth value is none."
+    try:
+        if isinstance(n, (bool, np.bool_)):
+            raise TypeError
+        return operator.index(n)
+    except TypeError:
+        raise ValueError(complaint) from None
+
+
 def _count_of(n, there, what):
     "A number of answers to take back, or a sentence."
-    try:
-        n = operator.index(n)
-    except TypeError:
-        raise ValueError(f"Cannot {what} {n!r} answers; give a whole number.") from None
+    n = _whole(n, f"Cannot {what} {n!r:.40} answers; give a whole number.")
     if not 0 <= n <= there:
         raise ValueError(f"Cannot {what} {n} answers; there are {there}.")
     return n
 
 
 def _position(k, there):
-    try:
-        k = operator.index(k)
-    except TypeError:
-        raise ValueError(f"There is no answer {k!r}; give a whole number.") from None
+    k = _whole(k, f"There is no answer {k!r:.40}; give a whole number.")
     if not 0 <= k < there:
         raise ValueError(f"There is no answer {k}; there are {there}, counted from 0.")
     return k

@@ -487,15 +487,23 @@ def labels_path(
     return path.with_name(f"{path.stem}.labels{path.suffix or '.parquet'}")
 
 
+def _digest(answers):
+    "Every answer counts: who said what about which rows, and how sure."
+    told = [answers.kind, answers.rows, answers.response, answers.annotator]
+    out = hashlib.sha256()
+    for part in (*told, answers.weight, answers.group):
+        out.update(np.ascontiguousarray(part).tobytes())
+    names = [list(map(repr, ids)) for ids in (answers.items, answers.annotators)]
+    out.update(json.dumps(names).encode())
+    return out.hexdigest()
+
+
 def _key(path, answers, settings):
     "What a fit depends on: the table's size and date, the answers, the settings."
     stat = Path(path).stat()
     said = [Path(path).name, stat.st_size, stat.st_mtime_ns, settings]
     if answers is not None:
-        said.append([int(np.sum(answers.response)), answers.n_answers])
-        said.append(
-            hashlib.sha256(np.ascontiguousarray(answers.rows).tobytes()).hexdigest()
-        )
+        said.append(_digest(answers))
     return hashlib.sha256(json.dumps(said, default=str).encode()).hexdigest()
 
 

@@ -152,6 +152,73 @@ def test_no_input_is_replaced(here, capsys, out):
     assert (here / out).read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    "args, says",
+    [
+        ("--out both.json", "would hold two results"),
+        ("--model labels.csv", "would hold two results"),
+        ("--model labels.json", "would hold two results"),
+        ("--questions labels.html", "would hold two results"),
+        ("--model rows.csv", "is a file that is read"),
+        ("--questions pairs.csv", "is a file that is read"),
+        ("--model mine.txt", "is not a file that csc-nb wrote"),
+        ("--out /dev/null", "not a regular file"),
+        ("--out pipe.csv", "not a regular file"),
+        ("--out nowhere/labels.csv", "no folder"),
+    ],
+)
+def test_results_that_cannot_be_written_are_refused_before_the_work(
+    here, capsys, args, says
+):
+    (here / "mine.txt").write_text("mine")
+    os.mkfifo(here / "pipe.csv")
+    before = {f.name: f.read_bytes() for f in here.iterdir() if f.is_file()}
+    assert main(["cluster", "rows.csv", "--pairs", "pairs.csv", *args.split()]) == 2
+    err = capsys.readouterr().err
+    assert says in err and "rows.csv: 20 rows" not in err
+    assert {f.name: f.read_bytes() for f in here.iterdir() if f.is_file()} == before
+
+
+@pytest.mark.parametrize("command", ["cluster rows.csv", "predict run.json rows.csv"])
+def test_a_name_that_nobody_chose_replaces_no_file_of_somebody_else(here, capsys, command):
+    assert main(["cluster", "rows.csv", "--n-clusters", "2", "--out", "run.csv"]) == 0
+    for name in ("labels.csv", "predicted.csv"):
+        (here / name).write_text("id,truth\na,1\n")
+    assert main(command.split()) == 2
+    assert "is not a file that csc-nb wrote" in capsys.readouterr().err
+    for name in ("labels.csv", "predicted.csv"):
+        assert (here / name).read_text() == "id,truth\na,1\n"
+        (here / name).unlink()
+    assert main(command.split()) == 0 and main(command.split()) == 0  # ours: again
+
+
+def test_answers_and_clusters_of_a_session_are_two_files(here, capsys):
+    assert main("ask rows.csv --log a.jsonl --out a.jsonl --no-browser".split()) == 2
+    assert "would hold two results" in capsys.readouterr().err
+
+
+def test_a_pipe_is_not_read_to_see_whether_it_is_ours(here):
+    "`csc-nb report run.json --out /dev/stdout | head` waited for ever."
+    assert main(["cluster", "rows.csv", "--n-clusters", "2", "--out", "run.csv"]) == 0
+    os.mkfifo(here / "pipe")
+    assert main(["report", "run.json", "--out", "pipe"]) == 2
+
+
+def test_the_module_is_the_command(here):
+    done = subprocess.run(
+        [sys.executable, "-m", "csc_nb", "cluster", "nowhere.csv"], capture_output=True
+    )
+    assert done.returncode == 2
+
+
+def test_the_demo_replaces_nothing_of_somebody_else(here, capsys):
+    (here / "folder").mkdir()
+    (here / "folder" / "report.html").write_text("mine")
+    for out in ("rows.csv", "rows.csv/x", "folder"):
+        assert main(["demo", "--out", out]) == 2
+    assert (here / "folder" / "report.html").read_text() == "mine"
+
+
 def test_the_standard_output(here):
     args = ["cluster", "rows.csv", "--n-clusters", "2", "--out", "-", "--quiet"]
     done = subprocess.run(
@@ -266,6 +333,7 @@ def test_repeats_must_be_one_or_more(capsys):
         (ValueError("a sentence"), 2, "csc-nb: a sentence"),
         (KeyError("k"), 1, "--debug shows where"),
         (MemoryError(), 2, "memory"),
+        (MemoryError("COSC needs about 7.0 GB"), 2, "COSC needs about 7.0 GB"),
         (RecursionError(), 1, "nested"),
         (ZeroDivisionError(), 1, "ZeroDivisionError"),
         (KeyboardInterrupt(), 130, "stopped"),
@@ -343,6 +411,8 @@ def test_import_is_light():
         ("cluster rows.csv --columns id", "can be used: id"),
         ("cluster rows.csv --method magic", "No method 'magic'"),
         ("ask rows.csv --columns zz", "--columns"),
+        ("demo --jobs 0", "no number of workers"),
+        ("sweep s.toml --jobs x", "no number of workers"),
         ("ask rows.csv --language xx", "none of ar, de, en"),
         ("ask rows.csv --port 99999", "1 to 65535"),
         ("ask rows.csv --people Ann,Ann", "'Ann' stands twice"),

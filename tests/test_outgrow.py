@@ -501,3 +501,21 @@ class TestAnswersInPieces:
         with pytest.raises(ValueError, match="piece 1 .* not understood"):
             stream_answers([one, other])
         assert stream_answers([one, other], kind="grade").n_answers == 4
+
+
+def test_other_answers_are_another_fit():
+    "Same rows, the same number of each word, one person for another: each is another key."
+    from csc_nb.outgrow_files import _digest
+
+    a, b = ["x", "y", "u"], ["y", "z", "v"]
+    told = [
+        Constraints(a, b, [1, -1, 1], ids=True),
+        Constraints(a, b, [-1, 1, 1], ids=True),
+        Constraints(a, b, [1, -1, 1], ids=True, expert=["ann", "ann", "bob"]),
+        Constraints(a, b, [1, -1, 1], ids=True, expert=["ann", "bob", "ann"]),
+        Constraints(a, b, [1, -1, 1], ids=True, weight=[1, 1, 2]),
+        Constraints(["x", "y", "w"], b, [1, -1, 1], ids=True),
+    ]
+    keys = [_digest(c.answers) for c in told]
+    assert len(set(keys)) == len(keys)
+    assert _digest(Constraints(a, b, [1, -1, 1], ids=True).answers) == keys[0]

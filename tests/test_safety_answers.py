@@ -139,6 +139,21 @@ def test_a_foreign_file_is_no_log_and_stays_as_it_is(tmp_path, text):
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "latin-1"])
+def test_a_log_in_another_encoding_is_refused_and_stays_as_it_is(tmp_path, encoding):
+    "A log in UTF-16 was read, lost its last byte, and got UTF-8 behind it."
+    path = tmp_path / "log.jsonl"
+    with Journal(path) as j:
+        for n in range(2):
+            j.append("answer", n=n, kind="pair", items=["é", f"y{n}"], answer=1)
+    text = path.read_text(encoding="utf-8").replace("\\u00e9", "é")
+    path.write_bytes(text.encode(encoding))
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match="log.jsonl") as told:
+        Journal(path)
+    assert path.read_bytes() == before and "codec" not in str(told.value)
+
+
 def test_a_log_deleted_while_open_takes_no_answer(tmp_path):
     path = tmp_path / "log.jsonl"
     with Journal(path) as j:
@@ -147,7 +162,7 @@ def test_a_log_deleted_while_open_takes_no_answer(tmp_path):
             j.append("answer", n=0, kind="pair", items=["x", "y"], answer=1)
 
 
-@pytest.mark.parametrize("n", [1.5, "1", None, [1]])
+@pytest.mark.parametrize("n", [1.5, "1", None, [1], True])
 def test_a_wrong_count_is_refused_before_the_log_hears_of_it(tmp_path, n):
     learner = RandomPairLearner(2, random_state=0).start(X)
     for _ in range(3):
