@@ -174,7 +174,7 @@ def results_of(out) -> dict:
 
 _OURS = dict(
     page='content="csc-nb report"', run='"format": "csc_nb run"', answers=",kept,wrong",
-    model='"format": "csc_nb model"', unasked="cluster,probability",
+    model='"format": "csc_nb model"', unasked=",cluster",
 )  # fmt: skip
 _WORDS = dict(
     labels="labels", answers="answers", page="page", run="run", model="model",

@@ -68,9 +68,15 @@ def _number(v):
         return None
 
 
+# 061 555 01 02 and 4000 1234 5678 1000 are names in groups of digits, no series
+_GROUPED = re.compile(r"(\+\d+|0\d+)( \d+)+|(\d+ )+0\d+( \d+)*|\d{4}( \d{4}){2,5}")
+
+
 def _series(v):
     "A cell as a 1-D array: a list, an array, or text such as `1.5 2 2.5`; else `None`."
     if isinstance(v, str):
+        if _GROUPED.fullmatch(v.strip()):
+            return None
         parts = re.split(r"[\s;,|]+", v[:100_000].strip(" []()"))
         v = [_number(p) for p in parts]
         if len(parts) < 3 or any(x is None for x in v):

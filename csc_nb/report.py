@@ -9,6 +9,7 @@ __all__ = ['LEAD', 'Said', 'read_answers', 'rule_proba', 'learn_rule', 'check_mo
            'plot_result']
 
 # %% ../nbs/33a_report.ipynb #a272cdda
+import contextlib
 import html
 import json
 import math
@@ -20,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 import csc_nb
-from .files import read_bytes, read_text, standing_events, write_text
+from .files import SEPARATORS, read_bytes, read_text, standing_events, write_text
 from .ids import counted
 from .tables import Table, apply_recipe, check_recipe, clean, read_cells, read_table
 from .vocabulary import close_words, parse_answers
@@ -97,11 +98,29 @@ def _without_header(first, name):
     return None
 
 
-def _answers_in_table(path, encoding, sep):
+def _answer_lines(path, encoding, sep):
     cells = read_cells(path, sep, encoding, header=False)
     lines = list(zip(cells.lines, cells.rows))
     if lines and str(lines[0][1][0]).startswith("# {"):
         lines = lines[1:]
+    return cells, lines
+
+
+def _cut_by_another_sign(path, encoding):
+    "Ids may hold the sign that seemed to separate: the one that leaves answers is right."
+    for sep in SEPARATORS:
+        with contextlib.suppress(ValueError):
+            cells, lines = _answer_lines(path, encoding, sep)
+            if lines and _without_header(lines[0][1], cells.name):
+                return cells, lines
+    return None
+
+
+def _answers_in_table(path, encoding, sep):
+    cells, lines = _answer_lines(path, encoding, sep)
+    named = {"a", "b", "answer"} <= _heads(lines[0][1]).keys()
+    if sep is None and not named and not _without_header(lines[0][1], cells.name):
+        cells, lines = _cut_by_another_sign(path, encoding) or (cells, lines)
     parts = _heads(lines[0][1])
     if {"a", "b", "answer"} <= parts.keys():
         lines = lines[1:]

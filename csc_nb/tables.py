@@ -7,11 +7,11 @@ __all__ = ['NOTHING', 'NO_NUMBER', 'YES', 'NO', 'IMAGE_ENDS', 'KINDS', 'USED',
            'TEXT_WEIGHT', 'MOST_CATEGORIES', 'clean', 'decimal_sign', 'to_float',
            'NumberCell', 'number_cell', 'DateCell', 'date_cell', 'compact_day',
            'time_cell', 'date_order', 'date_text', 'Column', 'read_numbers', 'read_dates',
-           'read_times', 'says_name', 'word_kind', 'one_spelling', 'read_column',
-           'table_text', 'Cells', 'find_separator', 'has_header', 'cut_table',
-           'read_cells', 'file_decimal', 'fit_recipe', 'check_recipe', 'build_features',
-           'features_of', 'feature_names', 'Table', 'find_id', 'id_texts', 'Written',
-           'read_table', 'apply_recipe', 'unseen_words']
+           'read_times', 'says_name', 'says_code', 'word_kind', 'one_spelling',
+           'read_column', 'table_text', 'Cells', 'find_separator', 'has_header',
+           'cut_table', 'read_cells', 'file_decimal', 'fit_recipe', 'check_recipe',
+           'build_features', 'features_of', 'feature_names', 'Table', 'find_id',
+           'id_texts', 'Written', 'read_table', 'apply_recipe', 'unseen_words']
 
 # %% ../nbs/05a_tables.ipynb #813614f2
 import csv
@@ -676,7 +676,8 @@ def read_dates(
     """
     compact = [None if _is_nothing(c) else compact_day(c) for c in cells]
     if all(d is not None for c, d in zip(cells, compact) if not _is_nothing(c)):
-        return compact, ["days, from numbers such as 20240305"], dict(order="dmy"), []
+        alarms = _codes_for_no_day(compact, where)
+        return compact, ["days, from numbers such as 20240305"], dict(order="dmy"), alarms
     forms = [
         date_cell(c) if isinstance(c, str) and not _is_nothing(c) else None for c in cells
     ]
@@ -695,7 +696,30 @@ def read_dates(
         alarms.append(f"day and month cannot be told apart: {cells[k]!r} read as {day}")
     order = order or (found if found in ("dmy", "mdy") else "dmy")
     values = [None if f is None else f.day(order) for f in forms]
+    alarms += _codes_for_no_day(values, where)
     return values, ["days"], dict(order=order), alarms
+
+
+_NEVER = ("31.12.9999", "1.1.9999", "31.12.2999", "31.12.2099", "1.1.1900", "1.1.1753",
+          "30.12.1899", "31.12.1899", "1.1.1800", "1.1.1970")  # fmt: skip
+
+
+def _codes_for_no_day(days, where):
+    "31.12.9999 again and again, far from all other days: a code for no date?"
+    days = [None if d is None else int(d // 1) for d in days]
+    known = {dt.date(*map(int, d.split(".")[::-1])).toordinal() - 719163 for d in _NEVER}
+    rest = [d for d in days if d is not None and d not in known]
+    out = []
+    for code in sorted(known & set(days)) if len(rest) > 2 else ():
+        hits = [i for i, d in enumerate(days) if d == code]
+        gap = max(min(rest) - code, code - max(rest))
+        if gap > max(max(rest) - min(rest), 365):
+            out.append(
+                f"{date_text(code)} stands in {counted(len(hits), 'cell')}, first in "
+                f"{where(hits[0])}, far from all others: no date? Then empty these "
+                "cells; now it counts as a date"
+            )
+    return out
 
 
 def read_times(cells):
@@ -740,6 +764,27 @@ def says_name(header):
     header
     """
     return _last_word(header) in _NAME_WORDS
+
+
+_CODE_WORDS = frozenset(
+    "plz|postleitzahl|zip|zip code|zipcode|postcode|post code|postal code|postalcode|"
+    "code postal|codigo postal|código postal|postnummer|postnr|postnr.|npa".split("|")
+)
+
+
+def says_code(header):
+    """Does a header announce codes that look like numbers, as those of the post?
+
+    Parameters
+    ----------
+    header
+
+    Parameters
+    ----------
+    header
+    """
+    words = re.sub(r"[_\W]+", " ", str(header).casefold()).strip()
+    return words in _CODE_WORDS or words.rpartition(" ")[2] in _CODE_WORDS
 
 
 def word_kind(
@@ -904,6 +949,9 @@ def _try_numbers(raw, there, decimal, default, where, name):
         words = _words(raw)
         kind = word_kind(name, words)
         return kind, words, [f"codes such as {codes[0]!r}, not numbers"]
+    if says_code(name) and all(re.fullmatch(r"\d+", str(c)) for c in there):
+        words = _words(raw)
+        return word_kind(name, words), words, ["the header says that these are codes"]
     forms = [c for c in there if not _is_nothing(c, NO_NUMBER)]
     hits = sum(_number_form(c) is not None for c in forms)
     if not forms or hits < 0.8 * len(forms) or hits < 2 <= len(forms):
@@ -1322,6 +1370,7 @@ def cut_table(
             f"{counted(below, 'line')} below the table left out: {_quote(body[-1][1])}"
         )
         body = body[:-below]
+    body = _without_totals(body, size, decimal, notes)
     ragged = [(k, r) for k, r in body if len(r) != size]
     if ragged:
         k, r = ragged[0]
@@ -1453,6 +1502,63 @@ def _last_filled(row):
 
 def _quote(row):
     return repr(" ".join(str(c) for c in row if c not in (None, ""))[:40])
+
+
+_SUM = re.compile(
+    r"(grand |sub-?)?(total|totals|sum|summe|zwischensumme|gesamt|gesamtsumme|somme|suma|"
+    r"totaal|totale|всего|итого|合計|小計)"
+)
+
+
+def _names_a_sum(row):
+    "Is a row called Total, Subtotal North, North total, Summe …?"
+    first = next((clean(str(c)) for c in row if _filled([c])), "").casefold().rstrip(":")
+    parts = first.split()
+    ends = {first, *parts[:1], *parts[-1:], " ".join(parts[:2])}
+    return len(parts) < 5 and any(_SUM.fullmatch(w) for w in ends)
+
+
+def _without_totals(body, size, decimal, notes):
+    "Rows called a total go if they hold a sum of others; if not, a note names them."
+    called = [k for k, (_, r) in enumerate(body) if len(r) == size and _names_a_sum(r)]
+    plain = [k for k in range(len(body)) if k not in set(called)]
+    if not called or len(plain) < 2 * max(2, len(called)):
+        return body
+    columns = list(_columns_of_numbers(body, size, decimal))
+    gone = [k for k in called if _holds_a_sum(columns, k, called, plain)]
+    if gone:
+        n, line = counted(len(gone), "row"), body[gone[0]][0]
+        notes.append(f"{n} with totals left out: first is line {line}")
+    kept = [k for k in called if k not in gone]
+    if kept:
+        line, row = body[kept[0]]
+        notes.append(f"⚠ line {line} is called {_quote(row[:1])} and counts as a row")
+    return [pair for k, pair in enumerate(body) if k not in set(gone)]
+
+
+def _columns_of_numbers(body, size, decimal):
+    for j in range(size):
+        cells = [_typed(r[j]) if j < len(r) else None for _, r in body]
+        try:
+            yield read_numbers(cells, lambda i: f"line {body[i][0]}", decimal)[0]
+        except ValueError:
+            continue
+
+
+def _holds_a_sum(columns, k, called, plain):
+    "Is a cell of row k the sum of all plain rows, or of those from or to its neighbour?"
+    before = max([c for c in called if c < k], default=-1)
+    after = min([c for c in called if c > k], default=k + 1 + len(plain))
+    above = [i for i in plain if before < i < k]
+    below = [i for i in plain if k < i < after]
+    for values in columns:
+        for block in (plain, above, below):
+            parts = [values[i] for i in block if values[i] is not None]
+            if values[k] is None or len(parts) < 2 or not any(parts):
+                continue
+            if abs(values[k] - sum(parts)) <= 1e-3 * sum(map(abs, parts)) + 1e-9:
+                return True
+    return False
 
 
 def _rows_below(body, size):

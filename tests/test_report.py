@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+from messy_exports import messy_exports
 from messy_tables import messy_tables, more_messy_tables
 
 from csc_nb import ari, load, report
@@ -30,6 +31,7 @@ from csc_nb.report import (
 from csc_nb.tables import read_table
 
 TABLES = messy_tables() | {k: v[:3] for k, v in more_messy_tables().items()}
+TABLES |= {k: v[:3] for k, v in messy_exports().items()}
 VOID = {"meta", "br", "circle", "path", "rect", "img"}
 
 
@@ -251,7 +253,7 @@ def ask_a_few(name, y, n=6):
 
 
 @pytest.mark.parametrize("name", list(TABLES))
-def test_twenty_messy_tables_from_end_to_end(name, tmp_path, monkeypatch, capsys):
+def test_forty_messy_tables_from_end_to_end(name, tmp_path, monkeypatch, capsys):
     "read, ask, cluster, report, predict, at the command line."
     monkeypatch.chdir(tmp_path)
     data, kinds, y = TABLES[name]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
+from messy_exports import messy_exports
 from messy_tables import messy_tables, more_messy_tables, rows
 
 from csc_nb.tables import (
@@ -25,7 +26,7 @@ from csc_nb.tables import (
     unseen_words,
 )
 
-MORE = more_messy_tables()
+MORE = more_messy_tables() | messy_exports()
 TABLES = messy_tables() | {name: made[:3] for name, made in MORE.items()}
 
 
@@ -75,7 +76,7 @@ def test_the_numbers_are_the_true_ones(tmp_path):
 
 
 @pytest.mark.parametrize("name", list(MORE))
-def test_the_values_of_ten_more_tables_are_the_true_ones(name, tmp_path):
+def test_the_values_of_thirty_more_tables_are_the_true_ones(name, tmp_path):
     data, _, _, values = MORE[name]
     (tmp_path / name).write_bytes(data)
     t = read_table(tmp_path / name)
@@ -84,7 +85,46 @@ def test_the_values_of_ten_more_tables_are_the_true_ones(name, tmp_path):
         if isinstance(want[0], str):
             assert found == want, column
         else:
+            found, want = np.array(found, float), np.array(want, float)
             np.testing.assert_allclose(found, want, atol=1e-9, err_msg=column)
+
+
+@pytest.mark.parametrize(
+    "name, says",
+    [
+        ("units.csv", "units differ (kg, g)|units differ (g, kg)"),
+        ("mixeddates.csv", "9999-12-31 stands in 12 cells"),
+        ("mixeddates.csv", "'45297' in line 2"),
+        ("readings.csv", "Split the column in two"),
+        ("blocks.csv", "merged cells? Fill them"),
+        ("totals.csv", "4 rows with totals left out: first is line 2"),
+        ("agents.csv", "the header says that these are codes"),
+        ("three.csv", "two lines of headers joined"),
+    ],
+)
+def test_what_was_done_with_an_export_is_said(name, says, tmp_path):
+    (tmp_path / name).write_bytes(MORE[name][0])
+    told = str(read_table(tmp_path / name))
+    assert any(part in told for part in says.split("|"))
+
+
+def test_a_row_called_a_total_stays_when_it_holds_no_sum(tmp_path):
+    lines = [f"p{i},{i},{i * i % 17}" for i in range(12)]
+    lines[4] = "Total recall,3.5,9"
+    (tmp_path / "films.csv").write_text("film,x,y\n" + "\n".join(lines) + "\n")
+    t = read_table(tmp_path / "films.csv")
+    assert t.n == 12 and "line 6 is called 'Total recall' and counts as a row" in str(t)
+
+
+def test_ten_thousand_columns(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(12, 10_000)), 1)
+    lines = [",".join(["id", *(f"v{j}" for j in range(10_000))])]
+    lines += [",".join([f"r{i}", *map(str, row)]) for i, row in enumerate(X.tolist())]
+    (tmp_path / "wide.csv").write_text("\n".join(lines) + "\n")
+    t = read_table(tmp_path / "wide.csv")
+    assert len(t.columns) == 10_001 and t.X.shape == X.shape
+    np.testing.assert_array_equal(t["v9999"].values, X[:, -1])
 
 
 @settings(max_examples=300, deadline=None)
