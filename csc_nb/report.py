@@ -1302,6 +1302,10 @@ gap:.9rem}
 th,td{text-align:left;vertical-align:top;padding:.3rem .6rem;
 border-bottom:1px solid var(--line);overflow-wrap:normal}
 .card td,.card th{overflow-wrap:anywhere;padding-inline:.35rem}
+.card table{table-layout:fixed}.card th:first-child{width:34%}
+@media(max-width:30rem){.scroll table{font-size:.78rem}.scroll td:last-child{
+overflow-wrap:anywhere}.scroll td,.scroll th{padding-inline:.25rem}
+.scroll td:last-child:nth-child(n+5){min-width:0}}
 td:last-child:nth-child(n+5){min-width:11rem}mark{background:var(--mark);color:inherit;
 padding:0 .15em}
 .alarm{color:var(--bad)}svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);
