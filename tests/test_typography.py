@@ -59,6 +59,7 @@ def test_the_gate_notices(tmp_path, monkeypatch):
         new_code_cell(
             "z", outputs=[new_output("execute_result", {"text/plain": "{'a': 1}"})]
         ),
+        new_code_cell("def Wishart(*args, **kwargs):\n    ..."),
         new_code_cell("plot()", outputs=[new_output("display_data", shown)]),
         *(new_markdown_cell("word") for _ in range(20)),
         new_code_cell("\n".join(f"a{i} = {i}" for i in range(500))),

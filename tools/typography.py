@@ -20,6 +20,7 @@ GOALS = {
     "long_lines": 0,  # lines of code over 92 characters
     "bare_numbers": 0,  # outputs that show np.float64(…)
     "raw_dicts": 0,  # results that are printed as a dictionary
+    "stubs": 0,  # definitions whose body is three dots or `pass`
     "no_alt": 0,  # pictures without an alternative text
     "no_caption": 0,  # pictures without a caption
     "visible": 400,  # lines of code that nobody has folded
@@ -56,6 +57,9 @@ def captioned(cell, cells):
     at = next(i for i, c in enumerate(cells) if c is cell)
     below = (c for c in cells[at + 1 : at + 4] if c.cell_type == "markdown")
     return next(below, cell).source.lstrip().startswith("*Figure")
+
+
+STUB = re.compile(r"^(def|class) \w+(\(\*args, \*\*kwargs\))?:\s*(\.\.\.|pass)\s*$", re.M)
 
 
 def longest_gap(cells):
@@ -120,6 +124,7 @@ def measure(path):
         "long_lines": sum(len(l) > 92 and "fmt: skip" not in l for l in lines),
         "bare_numbers": sum("np.float64(" in plain(o) for o in outputs),
         "raw_dicts": sum(bool(re.match(r"\{'\w+': ", plain(o))) for o in outputs),
+        "stubs": sum(bool(STUB.search(c.source)) for c in code),
         "no_alt": sum("fig-alt:" not in c.source for c in pictures),
         "no_caption": sum(not captioned(c, cells) for c in pictures),
         "unsolved": len(exercise_faults(cells)),
