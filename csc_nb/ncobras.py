@@ -2059,7 +2059,7 @@ class Neighbours:
             self.S = csr_array((n, n))
             return
         near, d = self._nearest(space, n, k)
-        scale = np.maximum(d[:, -1], 1e-12 * max(float(d.max()), 1e-300))
+        scale = np.maximum(d[:, -1], 1e-12 * (float(d.max()) or 1.0))
         rows = np.repeat(np.arange(n), k)
         w = np.exp(-(d.ravel() ** 2) / (scale[rows] * scale[near.ravel()]))
         W = csr_array((w, (rows, near.ravel())), shape=(n, n))
