@@ -938,9 +938,6 @@ class QuestionBelief:
 class Annotator:
     """A member of a panel: a person, or anything that answers when it is called.
 
-    Examples
-    --------
-
     Parameters
     ----------
     name : str
@@ -1401,9 +1398,6 @@ class AskWell(ActiveLearner):
     Questions are pairs or triples for one annotator of a panel, each at a price. What an
     answer would tell comes from the model of chapter 41: a finite sample of partitions, or
     the chances of questions that have a truth of their own.
-
-    Examples
-    --------
 
     Parameters
     ----------
@@ -2583,9 +2577,6 @@ class PanelOracle:
     A learner that chooses questions, but not whom to ask, can use a panel this way. Each
     question goes to whoever tells most for the money, then to the next, until the chance of
     the likeliest answer reaches `sure`. `None` is answered when the money is gone.
-
-    Examples
-    --------
 
     Parameters
     ----------

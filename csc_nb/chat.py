@@ -414,9 +414,6 @@ class ChatAnnotator:
     Asked with a `Pair` or `Triple` of row numbers of `items` (or with two or three
     texts), it gives a word of the vocabulary, or None when its calls are spent.
 
-    Examples
-    --------
-
     Parameters
     ----------
     url

@@ -2291,36 +2291,6 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
 
     Examples
     --------
-
-    Parameters
-    ----------
-    weights : default='learned'
-        "learned", "given", or a fitted model with `pair_proba`
-    shared : default=0.1
-        assumed chance that a whole group is misled
-    alpha : default=None
-        how readily clusters open in sampled partitions
-    exact : default=True
-        prove optimality where time allows
-    n_init : default=200
-        restarts in each block
-    time_limit : default=30.0
-        seconds for all proofs
-    max_iter : default=20
-        rounds of learning
-    n_samples : default=200
-        sampled partitions
-    metric : default='euclidean'
-        how rows of X are compared
-    n_neighbors : default=0
-        nearest rows that get a prior without an answer
-    unasked : default=None
-        chance of "same" where no answer leads
-    random_state : default=0
-        seed
-
-    Examples
-    --------
     >>> A = Answers([0, 1, 0], [1, 2, 2], ["same", "same", "different"])
     >>> CorrelationClustering(weights="given").fit(A).objective_
     1.0

@@ -778,10 +778,6 @@ def says_code(header):
     Parameters
     ----------
     header
-
-    Parameters
-    ----------
-    header
     """
     words = re.sub(r"[_\W]+", " ", str(header).casefold()).strip()
     return words in _CODE_WORDS or words.rpartition(" ")[2] in _CODE_WORDS

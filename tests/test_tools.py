@@ -359,3 +359,14 @@ def test_no_experiment_keeps_a_file_of_rows_by_itself():
             code = re.sub(r"^[%!].*$", "", text, flags=re.M)
             counts[name] = written_by_hand(code)
     assert {k: v for k, v in counts.items() if v} == SUMMARIES
+
+
+def test_a_docstring_has_every_section_once():
+    twice = []
+    for path in (ROOT / "csc_nb").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                found = re.findall(r"^(\w+)\n-{3,}$", ast.get_docstring(node) or "", re.M)
+                if len(found) > len(set(found)):
+                    twice.append(f"{path.stem}.{node.name}: {found}")
+    assert not twice

@@ -72,9 +72,9 @@ def is_property(node):
     return any(isinstance(d, ast.Name) and d.id == "property" for d in node.decorator_list)
 
 
-def section(title, rows):
-    "One numpydoc section."
-    if not rows:
+def section(title, rows, prose=""):
+    "One numpydoc section; nothing where the author wrote it."
+    if not rows or re.search(rf"^ *{title}\n *---", prose, re.M):
         return []
     lines = ["", title, "-" * len(title)]
     for name, kind, default, text in rows:
@@ -92,7 +92,8 @@ def split_doc(text):
     "The prose and the example of a docstring."
     lines = text.strip().splitlines()
     at = next((i for i, l in enumerate(lines) if l.strip().startswith(">>>")), len(lines))
-    return "\n".join(lines[:at]).strip(), "\n".join(lines[at:]).strip()
+    prose = re.sub(r"\n *Examples\n *-+$", "", "\n".join(lines[:at]).strip())
+    return prose.strip(), "\n".join(lines[at:]).strip()
 
 
 def docstring(node, note):
@@ -104,14 +105,14 @@ def docstring(node, note):
         init = [
             n for n in node.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"
         ]
-        lines += section("Parameters", parameters(init[0], note) if init else [])
-        lines += section("Attributes", attributes(node, note))
+        lines += section("Parameters", parameters(init[0], note) if init else [], prose)
+        lines += section("Attributes", attributes(node, note), prose)
     else:
-        lines += section("Parameters", parameters(node, note))
+        lines += section("Parameters", parameters(node, note), prose)
         kind = ast.unparse(node.returns) if node.returns else None
         text = returned(node, note)
         if kind or text:
-            lines += section("Returns", [(kind or "result", None, None, text)])
+            lines += section("Returns", [(kind or "result", None, None, text)], prose)
     if example:
         lines += ["", "Examples", "--------", *example.splitlines()]
     return "\n".join(lines)
