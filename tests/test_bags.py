@@ -18,6 +18,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from csc_nb.bags import (
+    LOUD,
+    STRENGTHS,
     BagSpectralClustering,
     bag_agreement,
     bag_embedding,
@@ -27,12 +29,14 @@ from csc_nb.bags import (
     bag_scale,
     bag_terms,
     bags_demo,
+    best_strength,
     choose_alpha,
     hide_labels,
     label_vectors,
     omega_A,
     omega_L,
     partition_matrix,
+    strengths,
 )
 from csc_nb.baselines.spectral import PlainSpectral
 from csc_nb.constraints import Bags
@@ -612,3 +616,58 @@ def test_the_default_strength_does_no_worse_on_hidden_bags_than_none():
         m = BagSpectralClustering(4, random_state=0).fit(t.data, bags=Bags(t.bag, labels))
         mean = m.cv_scores_.mean(1)
         assert mean[[0.0, 0.3, 1.0, 3.0, 10.0].index(m.alpha_)] >= mean[0]
+
+
+@pytest.mark.parametrize("louder", [False, True])
+def test_the_strength_taken_is_never_below_no_labels_on_hidden_bags(louder):
+    "By another rule of the same words; the loudest within one paired standard error."
+    rng = np.random.default_rng(0)
+    moved = 0
+    for _ in range(300):
+        scores = rng.normal(size=(6, 5)) * 0.1 + rng.normal(size=(6, 1)) * 0.1
+        k = best_strength(scores, louder)
+        means = [sum(row) / 5 for row in scores.tolist()]
+        best = means.index(max(means))
+        assert means[k] >= means[0] and k >= best
+        tied = [best]
+        for j in range(best + 1, 6):
+            d = [a - b for a, b in zip(scores[best], scores[j])]
+            mean = sum(d) / 5
+            error = (sum((x - mean) ** 2 for x in d) / 4 / 5) ** 0.5
+            if mean <= error and means[j] >= means[0]:
+                tied.append(j)
+        assert k == (max(tied) if louder else best)
+        moved += k > best
+    assert (moved > 30) == louder
+
+
+def test_louder_strengths_are_tried_with_many_bags_only():
+    rng = np.random.default_rng(0)
+    for n, tried in ((150, STRENGTHS), (151, LOUD)):
+        bags = Bags(np.repeat(np.arange(n), 2), [{int(v)} for v in rng.integers(3, size=n)])
+        assert strengths(bags) == tried and set(STRENGTHS) <= set(LOUD)
+        X = rng.normal(size=(2 * n, 2))
+        m = BagSpectralClustering(3, random_state=0).fit(X, bags=bags)
+        assert m.cv_strengths_ == tried and m.cv_scores_.shape == (len(tried), 5)
+        assert m.alpha_ in tried
+        mean = m.cv_scores_.mean(1)
+        assert mean[tried.index(m.alpha_)] >= mean[0]
+
+
+def test_birdsong_keeps_what_loud_labels_gain():
+    "Bags 151 to 450: α = .7 is ahead by .03, as hidden bags are quieter judges; no more."
+    try:
+        b = load("hja_birdsong", "standard")
+    except (FileNotFoundError, ValueError, KeyError):
+        pytest.skip("the data are not on this machine")
+    names = np.unique(b.bag)[150:450]
+    keep = np.isin(b.bag, names)
+    y = b.target[keep]
+    bags = Bags(b.bag[keep], {i: b.bag_labels[int(i)] for i in names.tolist()})
+    score = {}
+    for alpha in (0.0, 0.7, "cv"):
+        m = BagSpectralClustering(bags.n_classes, alpha=alpha, random_state=0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            score[alpha] = nmi(y, m.fit(b.data[keep], bags=bags).labels_)
+    assert score["cv"] > score[0.0] + 0.08 and score["cv"] > score[0.7] - 0.05
