@@ -546,26 +546,35 @@ def merge(
     """
     clusters = [list(c) for c in clusters]
     V = answer_table(reps, known)
-    joined = True
-    while joined:
-        joined = False
+    again = True
+    while again:
+        again = False
         for a, b, free in open_pairs(clusters, D, V):
             s, t = clusters[a][0], clusters[b][0]
             same = free
             if not free:
-                if V[s, t] == UNSURE:
+                if V[s, t] == UNSURE:  # ask two others that speak for the same clusters
+                    s, t = _nearest_open(clusters[a], clusters[b], D, V)
+                if s < 0:
                     continue
                 answer = yield from ask(reps[s], reps[t])
                 V[s, t] = V[t, s] = answer if answer else UNSURE
-                same = answer == 1
+                same, again = answer == 1, answer == 0
             if same:
                 clusters[a] += clusters.pop(b)
-                joined = True
+                again = True
             if progress:
                 progress(clusters, V)
-            if joined:
+            if again:
                 break
     return keep_together(clusters, D, V, before)
+
+
+def _nearest_open(a, b, D, V):
+    "The nearest pair of super-instances of two clusters that was not asked; -1: none."
+    far = np.where(V[np.ix_(a, b)] == 0, D[np.ix_(a, b)], np.inf)
+    i, j = np.unravel_index(np.argmin(far), far.shape)
+    return (a[i], b[j]) if far[i, j] < np.inf else (-1, -1)
 
 
 def keep_together(
@@ -982,10 +991,11 @@ class COBRAS(ActiveLearner):
         may_ask = askable_rows(self.train_indices, len(X))
         whole = space.make(np.arange(len(X)), may_ask)
         labels = np.zeros(len(X), np.int64)
-        if self.n_start == "auto":
+        n_start = self._setting("n_start")
+        if n_start == "auto":
             labels = first_look(space, len(X), copy.deepcopy(rng))
-        elif self.n_start:
-            labels = space.cut(whole.rows, min(int(self.n_start), len(X)), rng)
+        elif n_start:
+            labels = space.cut(whole.rows, min(int(n_start), len(X)), rng)
         return self._first_state(
             rng=rng,
             labels=labels,
@@ -1025,7 +1035,7 @@ class COBRAS(ActiveLearner):
 
     def _next(self, state):
         "Number of the super-instance to cut, or `None`."
-        doubting = self.split_by == "doubt"
+        doubting = self._setting("split_by") == "doubt"
         space = state.space if doubting else None
         clusters = state.clusters if doubting else None
         return next_to_split(state.super_instances, state.failed, space, clusters)
@@ -1076,4 +1086,4 @@ class COBRAS(ActiveLearner):
     def _setting(self, name):
         "A parameter; words of the last release still count."
         value = getattr(self, name)
-        return _OLD_VALUES[name].get(value, value)
+        return _OLD_VALUES.get(name, {}).get(value, value)
