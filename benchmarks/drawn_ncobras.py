@@ -18,7 +18,7 @@ from rules_ncobras import AT, SETS
 from rules_ncobras import data as chosen_data
 from run_ncobras import compiled, data, detection
 from sklearn.metrics import adjusted_rand_score as ari
-from csc_nb.ncobras import NCOBRAS, fit_same
+from csc_nb.ncobras import NCOBRAS, NcobrasForm, fit_same
 from csc_nb.oracles import NoisyOracle
 from csc_nb.sweeps import cross, experiment
 
@@ -40,8 +40,11 @@ class Before(NCOBRAS):
 def make(form, noise, seed):
     if form == "before":
         plain = dict(neighbours=None, finish="super_instances")
-        return Before(noise, 0.95, 3, beyond_cap="drop", random_state=seed, **plain)
-    return NCOBRAS(noise, 0.95 if form == "sure" else 0.5, random_state=seed)
+        rules = NcobrasForm(order=3, beyond_cap="drop", **plain)
+        return Before(noise, 0.95, form=rules, random_state=seed)
+    if form == "sure":
+        return NCOBRAS(noise, 0.95, random_state=seed)
+    return NCOBRAS(noise, random_state=seed)
 
 
 def run(set, noise, form, seed):

@@ -15,7 +15,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score as ari
 from csc_nb.cobras import COBRAS
 from csc_nb.datasets import load
-from csc_nb.ncobras import NCOBRAS
+from csc_nb.ncobras import NCOBRAS, NcobrasForm
 from csc_nb.oracles import NoisyOracle
 from csc_nb.sweeps import cross, experiment
 from run_ncobras import detection
@@ -68,8 +68,10 @@ def run(set, noise, split_by, speaker, seeds):
     curves, sis, checks, hit = [], [], [], np.zeros(3, int)
     for s in seeds:
         who = {"centre": "central"}.get(speaker, speaker)
-        rules = dict(split_by=split_by, representative=who, random_state=s)
-        est = NCOBRAS(noise, **rules) if noise else COBRAS(**rules)
+        rules = dict(split_by=split_by, representative=who)
+        est = COBRAS(**rules, random_state=s)
+        if noise:
+            est = NCOBRAS(noise, form=NcobrasForm(**rules), random_state=s)
         curves.append(curve(est, X, y, noise, s))
         sis.append(len(est.super_instances_))
         checks.append(len(getattr(est, "redundant_", ())))

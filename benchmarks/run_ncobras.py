@@ -27,7 +27,7 @@ from sklearn.metrics import adjusted_rand_score as ari
 from sklearn.model_selection import KFold
 from csc_nb.cobras import COBRAS
 from csc_nb.datasets import load
-from csc_nb.ncobras import NCOBRAS
+from csc_nb.ncobras import NCOBRAS, NcobrasForm
 from csc_nb.oracles import NoisyOracle
 from csc_nb.sweeps import cross, experiment, read_table
 
@@ -81,13 +81,8 @@ def make(method, nu, train, k, seed):
             split_by="doubt", representative="kept", train_indices=train, random_state=seed
         )
     if method == "NCOBRAS largest":
-        return NCOBRAS(
-            nu or 0.05,
-            split_by="largest",
-            representative="central",
-            train_indices=train,
-            random_state=seed,
-        )
+        rules = NcobrasForm(split_by="largest", representative="central")
+        return NCOBRAS(nu or 0.05, form=rules, **common)
     if method == "published":
         return NCOBRAS.as_published(noise=nu or 0.05, **common, max_states=CAP)
     if method == "programmed":

@@ -30,7 +30,7 @@ _PUBLIC = {
     "disc": "DiSC",
     "bayes_active": "BayesianActiveClustering",
     "cobras": "COBRAS",
-    "ncobras": "NCOBRAS",
+    "ncobras": "NCOBRAS NcobrasForm",
     "hierarchy": "LabelHierarchy",
     "answer_model": "AnswerClustering",
     "ask_well": "AskWell Annotator",

@@ -8,12 +8,14 @@ __all__ = ['UNIT', 'CHECK_BY', 'bad_cycle', 'enumerate_consistent', 'cycle_confi
            'Part', 'Verdict', 'verdict', 'estimate_noise', 'Reason', 'open_to_ask',
            'choose_pair', 'Refutable', 'refutable_rivals', 'Verified',
            'ConstraintVerifier', 'overruled', 'fit_same', 'Neighbours', 'blended',
-           'NcobrasState', 'NCOBRAS', 'suspicion', 'most_suspect', 'VerifiedState',
-           'VerifiedLearner']
+           'NcobrasState', 'NcobrasForm', 'NCOBRAS', 'suspicion', 'most_suspect',
+           'VerifiedState', 'VerifiedLearner']
 
 # %% ../nbs/17_ncobras.ipynb #938e7cd7
 import copy
+import functools
 import math
+import warnings
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -22,11 +24,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from scipy.sparse import csr_array
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from csc_nb.cobras import (
     COBRAS,
+    _OLD_VALUES,
     CobrasState,
     answer_table,
     centre_distances,
@@ -36,7 +39,7 @@ from csc_nb.cobras import (
     spell_out,
 )
 from .constraints import Constraints, as_constraints
-from .estimators import renamed
+from .estimators import parameter_sentence, renamed
 from .graph import blocks, contradictions, ml_components
 from .oracles import SAVE, ActiveLearner, Dialogue, LearnerState, Pair
 
@@ -1732,7 +1735,7 @@ class Verified(NamedTuple):
     p_wrong : np.ndarray
         `(m,)` chance that each given answer is wrong
     confidence : float
-        chance that all corrected answers are right
+        chance that all corrected answers are right; nan without answers
     exact : bool
         True: all consistent sets were counted
     redundant : list
@@ -1742,7 +1745,7 @@ class Verified(NamedTuple):
     constraints: Constraints  # corrected
     suspects: np.ndarray  # `(s, 3)` overruled answers: rows a, b, answer
     p_wrong: np.ndarray  # `(m,)` chance that each given answer is wrong
-    confidence: float  # chance that all corrected answers are right
+    confidence: float  # chance that all corrected answers are right; nan without answers
     exact: bool  # True: all consistent sets were counted
     redundant: list  # the questions asked, each with its `Reason`
 
@@ -1963,9 +1966,11 @@ class ConstraintVerifier:
         p[said] = v.p_wrong()
         value = [belief[k] if a else 0 for k, a in log]
         a, b = np.array([k for k, _ in log], np.int64).reshape(-1, 2).T
-        fixed = Constraints(a, b, np.array(value, np.int8), n_samples=c.n_samples)
+        kind = dict(n_samples=c.n_samples, value_kind="pm1")
+        fixed = Constraints(a, b, np.array(value, np.int8), **kind)
         wrong = overruled(log, belief, p)
-        return Verified(fixed, wrong, p[:given], v.confidence, v.exact, asked)
+        sure = (v.confidence, v.exact) if said else (math.nan, False)
+        return Verified(fixed, wrong, p[:given], *sure, asked)
 
 
 def overruled(log, belief, p_wrong):
@@ -2196,9 +2201,11 @@ class NcobrasState(CobrasState):
     verified : list
         (confidence, beliefs) of every check
     confidence : float
-        of the last check; nan before the first
+        of the last check; nan where nothing was checked
     exact : bool
         all consistent sets were counted in it
+    looked : tuple
+        number of answers that it saw, and the representatives
     blocks : dict
         diagrams of blocks that did not change
     neighbours : Any
@@ -2216,8 +2223,9 @@ class NcobrasState(CobrasState):
     group: np.ndarray | None = None  # cluster of every row before the last cut
     redundant: list = field(default_factory=list)  # `Reason` of every redundant question
     verified: list = field(default_factory=list)  # (confidence, beliefs) of every check
-    confidence: float = math.nan  # of the last check; nan before the first
-    exact: bool = True  # all consistent sets were counted in it
+    confidence: float = math.nan  # of the last check; nan where nothing was checked
+    exact: bool = False  # all consistent sets were counted in it
+    looked: tuple = ()  # number of answers that it saw, and the representatives
     blocks: dict = field(default_factory=dict)  # diagrams of blocks that did not change
     neighbours: Any = None  # nearness along the data, or None
     finish: str = "super_instances"  # who gives a row its cluster
@@ -2250,23 +2258,35 @@ class NcobrasState(CobrasState):
         self.labels = blended(flow, reps, far, home, lab)
 
 
-class NCOBRAS(COBRAS):
-    """COBRAS that checks its answers by redundant questions, and corrects them (002).
+def _said_between(log, nodes=None):
+    "Is there an answer, other than unsure, between two of these rows (None: of any)?"
+    near = (lambda k: True) if nodes is None else (lambda k: set(k) <= set(nodes))
+    return any(a and near(k) for k, a in log)
 
-    Our departures, each adopted for a gain on sets not shown here: questions that can
-    refute a rival (`check_by`), a prior learned from the answers (`prior`), representatives
-    that last (`representative`), cuts where another cluster is near (`split_by`), all sets
-    counted in every block, or drawn where they are too many (`order`, `beyond_cap`), what
-    is believed joined without asking (`after_correction`), unfinished merges shown
-    (`show`), nearness along the data in prior, merge and clusters (`neighbours`,
-    `finish`). `as_published()` has none.
+
+_OF_COBRAS = ("show", "n_start", "split_by", "representative")
+_RULES = (
+    "order",
+    "order_over",
+    "check_by",
+    "prior",
+    "after_correction",
+    "max_states",
+    "beyond_cap",
+    "neighbours",
+    "finish",
+    *_OF_COBRAS,
+)
+
+
+class NcobrasForm(BaseEstimator):
+    """The rules inside `NCOBRAS`. The defaults are ours; `published()` is the paper's form.
+
+    Nobody needs them to cluster: they are here to be compared. A rule of ours was adopted
+    for a gain on sets that were not used to choose it.
 
     Parameters
     ----------
-    noise : default=0.05
-        chance of a wrong answer, at least 0 and below 0.5; or "estimate"
-    confidence : default=0.5
-        wanted chance that the answers in use are right, between 0 and 1
     order : default=None
         flips beyond the fewest that are counted, at least 0; None: all
     order_over : default='block'
@@ -2275,8 +2295,6 @@ class NCOBRAS(COBRAS):
         the redundant question, one of `CHECK_BY`
     prior : default='learned'
         what clustering and distance predict; "uniform": as in the paper
-    repeat : default=1
-        how often the same pair may be asked
     after_correction : default='join_known'
         "merge_again": merge from single super-instances
     max_states : default=300
@@ -2287,20 +2305,161 @@ class NCOBRAS(COBRAS):
         nearness along the data, by so many neighbours; None: not used
     finish : default='blend'
         with neighbours' clusters, or as the "super_instances" are
-    metric : default='euclidean'
-        "precomputed": X holds distances, and k-medoids cuts
-    train_indices : default=None
-        rows that may be asked about, or a mask; None: all
     show : default='always'
         "merged": complete merges; "verified": only after a check
     n_start : default='auto'
         clusters shown before the first merge: k-means; None: one
-    n_init : default=10
-        starts of each k-means
     split_by : default='doubt'
         the super-instance cut next; "largest": as in the paper
     representative : default='kept'
         the old one, if central; "central": as in the paper
+    """
+
+    _parameter_constraints = {
+        "order": [Interval(Integral, 0, None, closed="left"), None],
+        "order_over": [StrOptions({"block", "all"})],
+        "check_by": [StrOptions({*CHECK_BY, *_OLD_CHECK_BY})],
+        "prior": [StrOptions({"learned", "uniform"})],
+        "after_correction": [StrOptions({"join_known", "merge_again"})],
+        "max_states": [Interval(Integral, 1, None, closed="left")],
+        "beyond_cap": [StrOptions({"sample", "drop"})],
+        "neighbours": [Interval(Integral, 1, None, closed="left"), None],
+        "finish": [StrOptions({"blend", "super_instances"})],
+        **{k: COBRAS._parameter_constraints[k] for k in _OF_COBRAS},
+    }
+
+    def __init__(
+        self,
+        *,
+        order=None,  # flips beyond the fewest that are counted, at least 0; None: all
+        order_over="block",  # where they are counted: in each block, or over "all" answers
+        check_by="refutable",  # the redundant question, one of `CHECK_BY`
+        prior="learned",  # what clustering and distance predict; "uniform": as in the paper
+        after_correction="join_known",  # "merge_again": merge from single super-instances
+        max_states=300,  # cap on a diagram
+        beyond_cap="sample",  # sets are drawn; "drop": the dearest go, too much confidence
+        neighbours=10,  # nearness along the data, by so many neighbours; None: not used
+        finish="blend",  # with neighbours' clusters, or as the "super_instances" are
+        show="always",  # "merged": complete merges; "verified": only after a check
+        n_start="auto",  # clusters shown before the first merge: k-means; None: one
+        split_by="doubt",  # the super-instance cut next; "largest": as in the paper
+        representative="kept",  # the old one, if central; "central": as in the paper
+    ):
+        self.order = order
+        self.order_over = order_over
+        self.check_by = check_by
+        self.prior = prior
+        self.after_correction = after_correction
+        self.max_states = max_states
+        self.beyond_cap = beyond_cap
+        self.neighbours = neighbours
+        self.finish = finish
+        self.show = show
+        self.n_start = n_start
+        self.split_by = split_by
+        self.representative = representative
+
+    @classmethod
+    def published(cls, **rules):
+        """The paper's rules, and none of ours.
+
+        Parameters
+        ----------
+        **rules
+            rules that are to be others
+        """
+        paper = {
+            "order": 3,
+            "order_over": "all",
+            "check_by": "printed",
+            "prior": "uniform",
+            "after_correction": "merge_again",
+            "max_states": 200_000,
+            "beyond_cap": "drop",
+            "neighbours": None,
+            "finish": "super_instances",
+            "show": "verified",
+            "n_start": None,
+            "split_by": "largest",
+            "representative": "central",
+        }
+        return cls(**{**paper, **rules})
+
+    @classmethod
+    def programmed(cls, **rules):
+        """The authors' program where it departs from their print; without its abort.
+
+        Parameters
+        ----------
+        **rules
+            rules that are to be others
+        """
+        return cls.published(**{"check_by": "lowest_order", **rules})
+
+    def check(self):
+        "Refuse a rule that is none, in a sentence."
+        try:
+            self._validate_params()
+        except ValueError as e:
+            raise ValueError(parameter_sentence(str(e), type(self))) from None
+
+
+def _rules_in_form(init):
+    "Let `__init__` take single rules, as before version 0.2, with a `FutureWarning`."
+
+    @functools.wraps(init)
+    def wrapper(self, *args, **kwargs):
+        if len(args) > 2:  # the third was `order`
+            kwargs["order"] = args[2]
+            args = args[:2]
+        old = {k: kwargs.pop(k) for k in list(kwargs) if k in _RULES}
+        if old:
+            kwargs["form"] = _with_rules(type(self), kwargs.get("form"), old)
+        init(self, *args, **kwargs)
+
+    return wrapper
+
+
+def _with_rules(cls, form, rules):
+    "A form with other rules; says that they are no parameters of their own any more."
+    words = ", ".join(f"{k}={v!r}" for k, v in rules.items())
+    warnings.warn(
+        f"{cls.__name__}({words}) is now form=NcobrasForm({words}); "
+        "the old way goes with the next release.",
+        FutureWarning,
+        stacklevel=4,
+    )
+    form = NcobrasForm() if form is None else clone(form)
+    return form.set_params(**rules)
+
+
+class NCOBRAS(COBRAS):
+    """COBRAS that checks its answers by redundant questions, and corrects them (002).
+
+    Our departures, each adopted for a gain on sets not shown here, are the defaults of
+    `NcobrasForm`: questions that can refute a rival (`check_by`), a prior learned from the
+    answers (`prior`), representatives that last (`representative`), cuts where another
+    cluster is near (`split_by`), all sets counted in every block, or drawn where they are
+    too many (`order`, `beyond_cap`), what is believed joined without asking
+    (`after_correction`), unfinished merges shown (`show`), nearness along the data in
+    prior, merge and clusters (`neighbours`, `finish`). `as_published()` has none.
+
+    Parameters
+    ----------
+    noise : default=0.05
+        chance of a wrong answer, at least 0 and below 0.5; or "estimate"
+    confidence : default=0.3
+        wanted chance that the answers in use are right, between 0 and 1
+    repeat : default=1
+        how often the same pair may be asked
+    metric : default='euclidean'
+        "precomputed": X holds distances, and k-medoids cuts
+    train_indices : default=None
+        rows that may be asked about, or a mask; None: all
+    n_init : default=10
+        starts of each k-means
+    form : default=None
+        the rules inside, an `NcobrasForm`; None: ours
     random_state : default=None
         seed
 
@@ -2309,9 +2468,9 @@ class NCOBRAS(COBRAS):
     state_ : NcobrasState
         what the learner knows now
     confidence_ : float
-        Stated chance that the answers between the representatives are right.
+        Stated chance that the answers between the representatives are right, now.
     exact_ : bool
-        True: the last check counted all consistent sets.
+        True: `confidence_` counts all consistent sets.
     noise_ : float
         Noise that was used, given or estimated.
     redundant_ : list
@@ -2337,36 +2496,16 @@ class NCOBRAS(COBRAS):
 
     method_name = "ncobras"
     _old_attributes = {"suspect_prob_": "suspicion_[suspects_]"}
-    _published = {
-        "check_by": "printed",
-        "prior": "uniform",
-        "order_over": "all",
-        "after_correction": "merge_again",
-        "show": "verified",
-        "n_start": None,
-        "split_by": "largest",
-        "representative": "central",
-        "max_states": 200_000,
-        "confidence": 0.95,
-        "order": 3,
-        "beyond_cap": "drop",
-        "neighbours": None,
-        "finish": "super_instances",
-    }
+    _published = {"confidence": 0.95, "form": NcobrasForm.published()}
     _parameter_constraints = {
-        **COBRAS._parameter_constraints,
         "noise": [Interval(Real, 0, 0.5, closed="left"), StrOptions({"estimate"})],
         "confidence": [Interval(Real, 0, 1, closed="neither")],
-        "order": [Interval(Integral, 0, None, closed="left"), None],
-        "order_over": [StrOptions({"block", "all"})],
-        "check_by": [StrOptions({*CHECK_BY, *_OLD_CHECK_BY})],
-        "prior": [StrOptions({"learned", "uniform"})],
         "repeat": [Interval(Integral, 1, None, closed="left")],
-        "after_correction": [StrOptions({"join_known", "merge_again"})],
-        "max_states": [Interval(Integral, 1, None, closed="left")],
-        "beyond_cap": [StrOptions({"sample", "drop"})],
-        "neighbours": [Interval(Integral, 1, None, closed="left"), None],
-        "finish": [StrOptions({"blend", "super_instances"})],
+        "form": [NcobrasForm, None],
+        **{
+            k: COBRAS._parameter_constraints[k]
+            for k in ("metric", "train_indices", "n_init", "random_state")
+        },
     }
 
     state_: NcobrasState  # what the learner knows now
@@ -2377,77 +2516,111 @@ class NCOBRAS(COBRAS):
         speaker="representative",
         max_worlds=None,
     )
+    @_rules_in_form
     def __init__(
         self,
         noise=0.05,  # chance of a wrong answer, at least 0 and below 0.5; or "estimate"
-        confidence=0.5,  # wanted chance that the answers in use are right, between 0 and 1
-        order=None,  # flips beyond the fewest that are counted, at least 0; None: all
+        confidence=0.3,  # wanted chance that the answers in use are right, between 0 and 1
         *,
-        order_over="block",  # where they are counted: in each block, or over "all" answers
-        check_by="refutable",  # the redundant question, one of `CHECK_BY`
-        prior="learned",  # what clustering and distance predict; "uniform": as in the paper
         repeat=1,  # how often the same pair may be asked
-        after_correction="join_known",  # "merge_again": merge from single super-instances
-        max_states=300,  # cap on a diagram
-        beyond_cap="sample",  # sets are drawn; "drop": the dearest go, too much confidence
-        neighbours=10,  # nearness along the data, by so many neighbours; None: not used
-        finish="blend",  # with neighbours' clusters, or as the "super_instances" are
         metric="euclidean",  # "precomputed": X holds distances, and k-medoids cuts
         train_indices=None,  # rows that may be asked about, or a mask; None: all
-        show="always",  # "merged": complete merges; "verified": only after a check
-        n_start="auto",  # clusters shown before the first merge: k-means; None: one
         n_init=10,  # starts of each k-means
-        split_by="doubt",  # the super-instance cut next; "largest": as in the paper
-        representative="kept",  # the old one, if central; "central": as in the paper
+        form=None,  # the rules inside, an `NcobrasForm`; None: ours
         random_state=None,  # seed
     ):
-        super().__init__(
-            metric=metric,
-            train_indices=train_indices,
-            show=show,
-            n_start=n_start,
-            n_init=n_init,
-            split_by=split_by,
-            representative=representative,
-            random_state=random_state,
-        )
         self.noise = noise
         self.confidence = confidence
-        self.order = order
-        self.order_over = order_over
-        self.check_by = check_by
-        self.prior = prior
         self.repeat = repeat
-        self.after_correction = after_correction
-        self.max_states = max_states
-        self.beyond_cap = beyond_cap
-        self.neighbours = neighbours
-        self.finish = finish
+        self.metric = metric
+        self.train_indices = train_indices
+        self.n_init = n_init
+        self.form = form
+        self.random_state = random_state
+
+    @classmethod
+    def as_published(cls, **overrides):
+        "The paper's own algorithm, errors of print repaired, and nothing of ours."
+        return cls._in_form(NcobrasForm.published(), overrides)
 
     @classmethod
     def as_programmed(cls, **overrides):
         "The authors' program where it departs from their print; without its abort."
-        return cls.as_published(**{"check_by": "lowest_order", **overrides})
+        return cls._in_form(NcobrasForm.programmed(), overrides)
+
+    @classmethod
+    def _in_form(cls, form, overrides):
+        "The paper's confidence and a form; an override is a parameter or a rule."
+        rules = {k: v for k, v in overrides.items() if k in _RULES}
+        others = {k: v for k, v in overrides.items() if k not in _RULES}
+        given = {"confidence": 0.95, "form": form.set_params(**rules), **others}
+        return cls(**given)
+
+    def set_params(self, **params):
+        """Set parameters; a rule is `form__name`.
+
+        Parameters
+        ----------
+        **params
+        """
+        old = {k: params.pop(k) for k in list(params) if k in _RULES}
+        if old:
+            self.form = _with_rules(type(self), params.pop("form", self.form), old)
+        if self.form is None and any(k.startswith("form__") for k in params):
+            self.form = NcobrasForm()
+        return super().set_params(**params)
+
+    def __getattr__(self, name):
+        if name not in _RULES:
+            return super().__getattr__(name)
+        warnings.warn(
+            f"{name} is now form.{name}; the old name goes with the next release.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self._setting(name)
+
+    def _setting(self, name):
+        "A rule of the form; words of the last release still count."
+        form = NcobrasForm() if self.form is None else self.form
+        value = getattr(form, name)
+        return _OLD_VALUES.get(name, {}).get(value, value)
+
+    def _check_params(self):
+        super()._check_params()
+        if self.form is not None:
+            self.form.check()
 
     @property
     def confidence_(self) -> float:
-        """Stated chance that the answers between the representatives are right.
+        """Stated chance that the answers between the representatives are right, now.
 
-        Before the first check: that all answers are right; nan without answers.
+        Before the first check: that all answers are right; nan where there are none.
         """
-        s = self.state_
-        if s.verified or not s.log:
-            return s.confidence
-        return self._verifier().look(s.log, s.known, odds=s.odds).confidence
+        return self._stated()[0]
 
     @property
     def exact_(self) -> bool:
-        """True: the last check counted all consistent sets.
+        """True: `confidence_` counts all consistent sets.
 
         False: they were drawn (the confidence has the error of 400 draws, at most ±.05),
-        or some were dropped by `order` or a cap (then it is too high).
+        or some were dropped by `order` or a cap (then it is too high), or there are no
+        answers to count.
         """
-        return self.state_.exact
+        return self._stated()[1]
+
+    def _stated(self):
+        "Confidence of the answers in use, and whether all sets were counted for it."
+        s = self.state_
+        if s.looked == (len(s.log), tuple(s.reps)):
+            return s.confidence, s.exact
+        nodes = s.reps if s.looked else None
+        if not _said_between(s.log, nodes):
+            return math.nan, False
+        odds = {**s.odds, **self._prior_odds(s)}
+        how = dict(nodes=nodes, odds=odds, cache=dict(s.blocks))
+        v = self._verifier().look(s.log, dict(s.known), **how)
+        return v.confidence, v.exact
 
     @property
     def noise_(self) -> float:
@@ -2483,15 +2656,16 @@ class NCOBRAS(COBRAS):
 
     def _verifier(self):
         "The verifier that the parameters describe."
+        form = NcobrasForm() if self.form is None else self.form
         return ConstraintVerifier(
             self.noise,
             self.confidence,
-            self.order,
-            order_over=self.order_over,
-            check_by=self.check_by,
+            form.order,
+            order_over=form.order_over,
+            check_by=form.check_by,
             repeat=self.repeat,
-            max_states=self.max_states,
-            beyond_cap=self.beyond_cap,
+            max_states=form.max_states,
+            beyond_cap=form.beyond_cap,
         )
 
     def _first_state(self, **fields):
@@ -2500,11 +2674,11 @@ class NCOBRAS(COBRAS):
         X = fields["space"].D if flat else fields["space"].X
         square = (X**2).mean() if flat else 2 * X.var(0).sum()
         noise = 0.05 if self.noise == "estimate" else self.noise
-        near = None
-        if self.neighbours is not None and len(X) <= self._MOST_ROWS:
-            near = Neighbours(fields["space"], len(X), int(self.neighbours))
+        near, k = None, self._setting("neighbours")
+        if k is not None and len(X) <= self._MOST_ROWS:
+            near = Neighbours(fields["space"], len(X), int(k))
         unit = float(np.sqrt(square)) or 1.0
-        more = dict(neighbours=near, finish=self.finish)
+        more = dict(neighbours=near, finish=self._setting("finish"))
         return NcobrasState(noise=noise, unit=unit, **more, **fields)
 
     def _split(self, s, state):
@@ -2571,27 +2745,25 @@ class NCOBRAS(COBRAS):
         how = state.reps, D, state.known, self._ask(state), state.before, progress
         return (yield from merge(clusters, *how))
 
-    def _weigh(self, state):
+    def _prior_odds(self, state):
         "Prior odds of all answers that were asked by COBRAS, from a fit to them."
-        if self.prior != "learned" or not state.seen:
-            return
+        if self._setting("prior") != "learned" or not state.seen:
+            return {}
         at, F = list(state.seen), np.array(list(state.seen.values()))
         said = np.array([state.log[t][1] for t in at])
         same = self._same(F, said, state.noise)
         same = np.clip(same, 0.03, 0.97)
         odds = ((1 - same) / same) ** said
-        state.odds.update(zip(at, odds.tolist()))
+        return dict(zip(at, odds.tolist()))
 
     def _same(self, F, said, noise):
         """Chance that each pair is the same, from the answers to the others.
 
         An answer that helped to fit what judges it would be believed too easily, so
-        every fifth one is judged by a fit to the rest.
+        every fifth one is judged by a fit to the rest; of few each one.
         """
-        folds = self._FOLDS
+        folds = self._FOLDS if len(said) >= 2 * self._FOLDS else len(said)
         whole = fit_same(F, said, noise)
-        if len(said) < 2 * folds:
-            return 1 / (1 + np.exp(-F @ whole))
         out, fold = np.empty(len(said)), np.arange(len(said)) % folds
         for f in range(folds):
             w = fit_same(F[fold != f], said[fold != f], noise, start=whole)
@@ -2609,7 +2781,7 @@ class NCOBRAS(COBRAS):
             if not corrected:
                 break
             clusters = [[s] for s in range(len(state.super_instances))]
-            if self.after_correction == "join_known":
+            if self._setting("after_correction") == "join_known":
                 clusters = join_known(clusters, answer_table(state.reps, state.known))
         state.clusters = clusters
 
@@ -2627,7 +2799,7 @@ class NCOBRAS(COBRAS):
             if self._setting("show") == "always" and changed():
                 self._show_belief(state)
 
-        self._weigh(state)
+        state.odds.update(self._prior_odds(state))
         v = yield from self._verifier().questions(
             state.log,
             state.known,
@@ -2637,8 +2809,11 @@ class NCOBRAS(COBRAS):
             looked=looked,
             cache=state.blocks,
         )
-        state.confidence, state.noise, state.exact = v.confidence, v.noise, v.exact
-        state.verified.append((v.confidence, in_use()))
+        state.noise, state.looked = v.noise, (len(state.log), tuple(reps))
+        state.confidence, state.exact = math.nan, False  # nothing was said about these
+        if _said_between(state.log, now):
+            state.confidence, state.exact = v.confidence, v.exact
+            state.verified.append((v.confidence, in_use()))
         return changed()
 
     def _show_belief(self, state):
@@ -2714,7 +2889,11 @@ class VerifiedState(LearnerState):
     redundant : list
         `Reason` of every redundant question
     confidence : float
-        of the last check
+        of the last check; nan before the first
+    exact : bool
+        all consistent sets were counted in it
+    looked : int
+        answers that it saw
     """
 
     inner: ActiveLearner  # the learner inside: a method, without a state
@@ -2724,7 +2903,9 @@ class VerifiedState(LearnerState):
     known: dict = field(default_factory=dict)  # pair → what is believed
     new: int = 0  # answers since the last check
     redundant: list = field(default_factory=list)  # `Reason` of every redundant question
-    confidence: float = 1.0  # of the last check
+    confidence: float = math.nan  # of the last check; nan before the first
+    exact: bool = False  # all consistent sets were counted in it
+    looked: int = 0  # answers that it saw
 
     def copy(self):
         "A copy that shares nothing which will change."
@@ -2767,7 +2948,9 @@ class VerifiedLearner(ActiveLearner):
     state_ : VerifiedState
         what the learner knows now
     confidence_ : float
-        Stated chance that all answers are right, after the last check.
+        Stated chance that all answers are right, now; nan without answers.
+    exact_ : bool
+        True: `confidence_` counts all consistent sets; False: it is too high, or nan.
     redundant_ : list
         Redundant questions so far, each with its `Reason`.
     suspicion_ : np.ndarray
@@ -2828,8 +3011,23 @@ class VerifiedLearner(ActiveLearner):
 
     @property
     def confidence_(self) -> float:
-        "Stated chance that all answers are right, after the last check."
-        return self.state_.confidence
+        "Stated chance that all answers are right, now; nan without answers."
+        return self._stated()[0]
+
+    @property
+    def exact_(self) -> bool:
+        "True: `confidence_` counts all consistent sets; False: it is too high, or nan."
+        return self._stated()[1]
+
+    def _stated(self):
+        "Confidence of all answers, and whether all sets were counted for it."
+        s = self.state_
+        if len(s.log) == s.looked:
+            return s.confidence, s.exact
+        if not _said_between(s.log):
+            return math.nan, False
+        v = self._verifier().look(s.log, dict(s.known))
+        return v.confidence, v.exact
 
     @property
     def redundant_(self) -> list:
@@ -2903,5 +3101,7 @@ class VerifiedLearner(ActiveLearner):
         v = yield from self._verifier().questions(
             state.log, state.known, reasons=state.redundant
         )
-        state.confidence = v.confidence
+        state.looked = len(state.log)
+        if _said_between(state.log):
+            state.confidence, state.exact = v.confidence, v.exact
         return any(state.known[k] != a for k, a in before.items())

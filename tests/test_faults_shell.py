@@ -135,7 +135,7 @@ def test_rdp_means_as_published_does_not_cap_xi():
 
 def test_ncobras_as_published_has_every_rule_of_the_paper():
     "`order=k` counted per block, and `join_known` could not be switched off."
-    rules = csc_nb.NCOBRAS.as_published().get_params()
+    rules = csc_nb.NCOBRAS.as_published().form.get_params()
     assert rules["order_over"] == "all" and rules["after_correction"] == "merge_again"
 
 
@@ -190,7 +190,7 @@ def test_a_parameter_out_of_range_is_named(name, wrong, word):
 def test_old_names_work_and_say_so():
     with pytest.warns(FutureWarning, match="check_by"):
         model = csc_nb.NCOBRAS(choice="refutable")
-    assert model.check_by == "refutable"
+    assert model.form.check_by == "refutable"
 
 
 # Compiling: the line while it happens is seen in test_install.py

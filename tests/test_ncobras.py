@@ -12,7 +12,14 @@ from csc_nb.cobras import COBRAS
 from csc_nb.constraints import Constraints
 from csc_nb.datasets import toy_graph
 from csc_nb.graph import blocks
-from csc_nb.ncobras import NCOBRAS, Block, ConstraintVerifier, VerifiedLearner, verdict
+from csc_nb.ncobras import (
+    NCOBRAS,
+    Block,
+    ConstraintVerifier,
+    NcobrasForm,
+    VerifiedLearner,
+    verdict,
+)
 from csc_nb.oracles import NoisyOracle, RandomPairLearner
 
 
@@ -340,7 +347,8 @@ def blobs(n=90, seed=0):
 )
 def test_learner_without_doubt_is_cobras(rules):
     X, y = blobs()
-    plain = dict(rules, noise=0.01, confidence=1e-9, neighbours=None)
+    form = NcobrasForm(**rules, neighbours=None)
+    plain = dict(noise=0.01, confidence=1e-9, form=form)
     a = NCOBRAS(random_state=1, **plain).fit(
         X, oracle=NoisyOracle(y, random_state=0), budget=40
     )
@@ -353,7 +361,7 @@ def test_learner_without_doubt_is_cobras(rules):
 
 def test_learner_undo_suspects_and_reasons():
     X, y = blobs()
-    a = NCOBRAS(noise=0.1, random_state=1).fit(
+    a = NCOBRAS(0.1, 0.9, random_state=1).fit(
         X, oracle=NoisyOracle(y, 0.1, random_state=3), budget=60
     )
     assert (
@@ -366,7 +374,7 @@ def test_learner_undo_suspects_and_reasons():
     assert a.redundant_ and all(
         a.answers_[w.number][0].key == (w.a, w.b) for w in a.redundant_
     )
-    b = NCOBRAS(noise=0.1, random_state=1).fit(
+    b = NCOBRAS(0.1, 0.9, random_state=1).fit(
         X, oracle=NoisyOracle(y, 0.1, random_state=3), budget=45
     )
     np.testing.assert_array_equal(a.undo(15).labels_, b.labels_)
@@ -423,7 +431,9 @@ def test_persistent_lies_unsure_and_training_rows():
 )
 def test_errors(kw, text):
     with pytest.raises(ValueError, match=text):
-        NCOBRAS(**kw).start(blobs()[0])
+        form = {k: v for k, v in kw.items() if k in NcobrasForm().get_params()}
+        kw = {k: v for k, v in kw.items() if k not in form}
+        NCOBRAS(**kw, form=NcobrasForm(**form)).start(blobs()[0])
 
 
 def test_wrapped_learner_replays_corrected_answers():
@@ -585,13 +595,13 @@ def test_prior_doubts_what_is_surprising():
     a = NCOBRAS(noise=0.1, random_state=0).fit(
         X, oracle=NoisyOracle(y, 0.1, random_state=1), budget=60
     )
-    b = NCOBRAS(noise=0.1, prior="uniform", random_state=0).fit(
+    b = NCOBRAS(noise=0.1, form=NcobrasForm(prior="uniform"), random_state=0).fit(
         X, oracle=NoisyOracle(y, 0.1, random_state=1), budget=60
     )
     odds = a.state_.odds
     assert odds and not b.state_.odds and len({o > 1 for o in odds.values()}) == 2
     with pytest.raises(ValueError, match="learned"):
-        NCOBRAS(prior="x").start(X)
+        NCOBRAS(form=NcobrasForm(prior="x")).start(X)
 
 
 @pytest.mark.parametrize("strategy", ["npu", "min-max", "explore-consolidate"])
@@ -661,7 +671,8 @@ def lying_learner(seed=0, **rules):
     "A run on three clear blobs, one answer in ten wrong."
     X, y = blobs(90, seed)
     person = NoisyOracle(y, 0.1, random_state=seed)
-    return X, y, NCOBRAS(noise=0.1, random_state=seed, **rules), person
+    form = NcobrasForm(**rules)
+    return X, y, NCOBRAS(noise=0.1, form=form, random_state=seed), person
 
 
 def listed(P, v, order, rho):
@@ -766,7 +777,8 @@ def test_the_repeated_merge_uses_the_corrected_answers(after):
             told.append(q)
             return -right if len(told) == lie + 1 else right
 
-        est = NCOBRAS(0.05, after_correction=after, random_state=0)
+        form = NcobrasForm(after_correction=after)
+        est = NCOBRAS(0.05, form=form, random_state=0)
         est.fit(X, oracle=person, budget=35)
         wrong = told[lie]
         score.append(ari(y, est.labels_))
@@ -804,12 +816,25 @@ def test_published_shows_only_what_is_merged_and_verified():
 
 
 def test_published_is_none_of_ours():
-    p = NCOBRAS.as_published(noise=0.1).get_params()
-    assert p["order_over"] == "all" and p["check_by"] == "printed" and p["noise"] == 0.1
-    assert p["after_correction"] == "merge_again" and p["show"] == "verified"
-    assert p["prior"] == "uniform" and p["split_by"] == "largest"
-    assert p["representative"] == "central" and p["order"] == 3 and p["confidence"] == 0.95
-    assert p["n_start"] is None and p["repeat"] == 1
+    est = NCOBRAS.as_published(noise=0.1)
+    assert (est.noise, est.confidence, est.repeat) == (0.1, 0.95, 1)
+    ours, paper = NcobrasForm().get_params(), est.form.get_params()
+    assert paper == dict(
+        order=3,
+        order_over="all",
+        check_by="printed",
+        prior="uniform",
+        after_correction="merge_again",
+        max_states=200_000,
+        beyond_cap="drop",
+        neighbours=None,
+        finish="super_instances",
+        show="verified",
+        n_start=None,
+        split_by="largest",
+        representative="central",
+    )
+    assert all(ours[k] != paper[k] for k in ours)
 
 
 def test_verification_stops_when_sure_and_asks_when_not():
@@ -916,7 +941,7 @@ def test_names_of_the_last_release_still_count():
     X, y = blobs(45)
     with pytest.warns(FutureWarning, match="check_by"):
         a = NCOBRAS(choice="improved", random_state=0)
-    b = NCOBRAS(check_by="gain", random_state=0)
+    b = NCOBRAS(form=NcobrasForm(check_by="gain"), random_state=0)
     for est in (a, b):
         est.fit(X, oracle=NoisyOracle(y, 0.1, random_state=0), budget=30)
     assert [q for q, _ in a.answers_] == [q for q, _ in b.answers_]
@@ -987,21 +1012,80 @@ def test_the_cheapest_sets_are_listed_when_there_is_no_room_for_all():
     assert lost == 20
 
 
-def test_nothing_is_stated_before_a_check():
+@pytest.mark.parametrize("make", [NCOBRAS, VerifiedLearner])
+def test_nothing_is_stated_before_an_answer(make):
     X, y = blobs()
-    est = NCOBRAS(0.1, random_state=0).start(X)
-    assert np.isnan(est.confidence_)
+    est = make(noise=0.1, random_state=0).start(X)
+    assert np.isnan(est.confidence_) and not est.exact_
     est.tell(est.ask(), "different")
-    assert not est.verified_ and est.confidence_ == pytest.approx(0.9)  # one answer: 1 − ν
-    est.fit(X, oracle=NoisyOracle(y, 0.1, random_state=0), budget=40)
-    assert est.verified_ and est.confidence_ == est.verified_[-1][0]
+    assert est.confidence_ == pytest.approx(0.9) and est.exact_  # one answer: 1 − ν
+    silent = make(noise=0.1, random_state=0)
+    silent.fit(X, oracle=lambda q: 0, budget=25)
+    assert np.isnan(silent.confidence_) and not silent.exact_
+    assert not getattr(silent, "verified_", [])
+    nobody = ConstraintVerifier(0.1).verify(Constraints([0], [1], ["unsure"]), 3)
+    assert np.isnan(nobody.confidence) and not nobody.exact
+
+
+def test_the_confidence_is_that_of_the_answers_in_use_now():
+    "Between two checks too: answers that came since are counted, by another sum."
+    X, y, est, person = lying_learner(4, prior="uniform", neighbours=None, max_states=5000)
+    est.start(X)
+    stale = fresh = 0
+    for _ in range(26):
+        est.tell(est.ask(), person(est.ask()))
+        s = est.state_
+        reps = {x.rep for x in est.super_instances_}
+        if s.looked == (len(s.log), tuple(s.reps)):
+            fresh += 1
+            assert est.confidence_ == s.confidence
+        every = [(k, a) for k, a in s.log if a]
+        if s.looked and len(every) <= 14:
+            P, v = np.array([k for k, _ in every]), np.array([a for _, a in every])
+            P = np.unique(P, return_inverse=True)[1].reshape(-1, 2)
+            rel = np.array([set(k) <= reps for k, _ in every])
+            if not rel.any():
+                assert np.isnan(est.confidence_)
+                continue
+            W = brute(int(P.max()) + 1, P)
+            p = (1 / 9) ** (W != v).sum(1)
+            _, group = np.unique(W[:, rel], axis=0, return_inverse=True)
+            best = np.bincount(group.ravel(), p).max() / p.sum()
+            assert est.confidence_ == pytest.approx(best)
+            stale += len(s.log) > s.looked[0]
+    assert stale >= 2 and fresh >= 1
+
+
+def test_rules_were_parameters_and_still_count():
+    "Twenty parameters became eight; single rules work for one release."
+    from sklearn.base import clone
+
+    assert len(NCOBRAS().get_params(deep=False)) == 8
+    with pytest.warns(FutureWarning, match=r"form=NcobrasForm\(beyond_cap='drop'"):
+        a = NCOBRAS(0.1, 0.9, beyond_cap="drop", order=3)
+    with pytest.warns(FutureWarning, match="order=3"):
+        b = NCOBRAS(0.1, 0.9, 3)
+    with pytest.warns(FutureWarning, match="order=2"):
+        b.set_params(order=2, noise=0.2)
+    with pytest.warns(FutureWarning, match="form.order"):
+        assert a.order == 3
+    assert a.form.get_params() == NcobrasForm(beyond_cap="drop", order=3).get_params()
+    assert (b.noise, b.form.order, b.form.beyond_cap) == (0.2, 2, "sample")
+    c = NCOBRAS().set_params(form__split_by="largest")
+    assert c.form.split_by == clone(c).form.split_by == "largest"
+    paper = NCOBRAS.as_published(max_states=7, noise=0.2)
+    assert (paper.form.max_states, paper.noise) == (7, 0.2)
+    with pytest.raises(TypeError, match="cut_by"):
+        NCOBRAS(cut_by="doubt")
+    with pytest.raises(ValueError, match="form"):
+        NCOBRAS(form="published").start(blobs()[0])
 
 
 def test_the_program_differs_from_the_print_in_one_rule():
     a, b = (
         f(noise=0.1).get_params() for f in (NCOBRAS.as_published, NCOBRAS.as_programmed)
     )
-    assert {k for k in a if a[k] != b[k]} == {"check_by"}
+    assert {k for k in a if a[k] != b[k]} == {"form", "form__check_by"}
 
 
 def test_the_program_refutes_the_rivals_of_fewest_flips_first():
@@ -1167,7 +1251,7 @@ def test_learner_with_neighbours_finds_rings():
     score = {}
     for k in (10, None):
         found = [
-            NCOBRAS(0.1, neighbours=k, random_state=s)
+            NCOBRAS(0.1, form=NcobrasForm(neighbours=k), random_state=s)
             .fit(X, oracle=NoisyOracle(y, 0.1, random_state=s), budget=40)
             .labels_
             for s in range(4)
@@ -1190,9 +1274,11 @@ def test_neighbours_know_precomputed_distances_and_few_rows():
 
 
 def test_published_form_does_not_know_the_departures():
-    est = NCOBRAS.as_published()
-    got = est.order, est.beyond_cap, est.neighbours, est.finish
+    form = NCOBRAS.as_published().form
+    got = form.order, form.beyond_cap, form.neighbours, form.finish
     assert got == (3, "drop", None, "super_instances")
-    assert NCOBRAS.as_programmed().beyond_cap == "drop"
+    assert NCOBRAS.as_programmed().form.beyond_cap == "drop"
     with pytest.raises(ValueError, match="order_over='all'"):
-        NCOBRAS(order_over="all").fit(*[blobs()[0]], oracle=NoisyOracle(blobs()[1]))
+        NCOBRAS(form=NcobrasForm(order_over="all")).fit(
+            blobs()[0], oracle=NoisyOracle(blobs()[1])
+        )

@@ -343,7 +343,7 @@ MANY = {  # function or constructor → how many it takes, and why; may only shr
     "disc.DiSC": (13, "an estimator"),
     "experts.ExpertClustering": (15, "an estimator"),
     "hierarchy.LabelHierarchy": (14, "an estimator"),
-    "ncobras.NCOBRAS": (20, "an estimator"),
+    "ncobras.NcobrasForm": (13, "the switches between printed, programmed and our rules"),
     "ncobras.VerifiedLearner": (9, "an estimator"),
     "rdpmeans.RDPMeans": (14, "an estimator"),
     "relative.DiscriminativeClustering": (11, "an estimator"),
