@@ -10,6 +10,7 @@ __all__ = ['CREWS', 'answers_folder', 'have_answers', 'cut_off', 'read_answers',
 
 # %% ../nbs/40_real_answers.ipynb #a694ddb4
 import re
+from numbers import Real
 from pathlib import Path
 from typing import NamedTuple
 
@@ -625,6 +626,8 @@ def realistic_answers(
     import pandas as pd
 
     rng = np.random.default_rng(random_state)
+    if isinstance(gap, bool) or not isinstance(gap, Real) or not np.isfinite(gap):
+        raise ValueError(f"gap={gap!r:.40}: a finite number.")
     if truth is not None:
         try:
             truth = np.asarray(truth, dtype=float)

@@ -1732,7 +1732,10 @@ class BayesianActiveClustering(SoftmaxPredictor, ActiveLearner):
             raise ValueError(
                 f"batch_size={self.batch_size}: it must be 1 with cycles=True."
             )
-        seconds = np.asarray(self.seconds, float)
+        try:
+            seconds = np.asarray(self.seconds, float)
+        except (TypeError, ValueError):
+            seconds = np.zeros(0)
         if seconds.shape != (2,) or not (seconds > 0).all():
             raise ValueError(
                 f"seconds={self.seconds!r}: what a pair and a triple cost, two numbers "

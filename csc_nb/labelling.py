@@ -2029,7 +2029,7 @@ class Session:
             implied=max(0, cl.n_must + cl.n_cannot - len(known)),
             conflicts=sum(not x.kept for x in self.conflicts()),
             clusters=len(np.unique(self.labels if labels is None else labels)),
-            confidence=getattr(self.learner, "confidence_", None) if said else None,
+            confidence=self._sure() if said else None,
             left=left,
         )
 
@@ -2068,9 +2068,15 @@ class Session:
             return "go on", patience
         wanted = getattr(self.learner, "confidence", 0.0)
         wanted = wanted if isinstance(wanted, float) else 0.0
-        if getattr(self.learner, "confidence_", 1.0) < wanted:
+        sure = self._sure()
+        if sure is not None and sure < wanted:
             return "go on check", ""
         return "may stop", patience
+
+    def _sure(self):
+        "What the learner says of its own confidence; None where it says nothing."
+        sure = getattr(self.learner, "confidence_", None)
+        return None if sure is None or np.isnan(sure) else sure
 
     def _support(self, labels):
         "For each row: how many answers the clusters keep, and how many they break."

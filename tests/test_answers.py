@@ -293,3 +293,9 @@ def test_looks_are_told_in_any_unit():
     blind = ans.dawid_skene_looks(question, who, said, 40)
     right = lambda p: ((p > 0.5) == true).sum()
     assert right(chance) > right(blind)
+
+
+@pytest.mark.parametrize("gap", [{"a": 1}, "2", None, True, np.nan, np.inf])
+def test_a_gap_that_is_no_number_is_named(gap):
+    with pytest.raises(ValueError, match="gap=.*: a finite number"):
+        ans.realistic_answers(20, gap=gap, random_state=0)

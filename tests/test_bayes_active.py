@@ -490,3 +490,11 @@ def test_the_question_promises_most():
 def test_parameters_out_of_range_are_named(kw):
     with pytest.raises(ValueError, match=next(iter(kw))):
         BayesianActiveClustering(**{"n_clusters": 2, **kw}).start(X)
+
+
+@pytest.mark.parametrize("seconds", [{"pair": 1}, "ab", (1, 0), 3])
+def test_seconds_that_are_no_two_numbers_are_named(seconds):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    learner = BayesianActiveClustering(3, questions="both", seconds=seconds)
+    with pytest.raises(ValueError, match="seconds="):
+        learner.fit(X, oracle=NoisyOracle(np.zeros(30, int), random_state=0), budget=2)
