@@ -496,5 +496,5 @@ def test_parameters_out_of_range_are_named(kw):
 def test_seconds_that_are_no_two_numbers_are_named(seconds):
     X = np.random.default_rng(0).normal(size=(30, 2))
     learner = BayesianActiveClustering(3, questions="both", seconds=seconds)
-    with pytest.raises(ValueError, match="seconds="):
+    with pytest.raises(ValueError, match="seconds"):
         learner.fit(X, oracle=NoisyOracle(np.zeros(30, int), random_state=0), budget=2)
