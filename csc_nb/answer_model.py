@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from .answer_table import Answers
 from .answers import dawid_skene_looks, group_votes, majority_chance
 from .constraints import _names_numbers, read_constraints
-from .estimators import ConstrainedClusterer
+from .estimators import ConstrainedClusterer, answers_in_pieces
 from .ids import match_rows
 from .vocabulary import KINDS
 
@@ -806,6 +806,42 @@ def _tally(block, votes, by_group):
     return out
 
 
+def _first_counts(setup, by_group, jitter, rng):
+    "A first guess of the truths by votes, and the reports that go with it."
+    block = setup.block
+    E, T = len(block.group_of), block.n_truths
+    tally = _tally(block, setup.votes, by_group)
+    guess = (tally + 0.5 * setup.share) / (tally.sum(1, keepdims=True) + 0.5)
+    if jitter:
+        guess = guess * np.exp(jitter * rng.normal(size=guess.shape))
+        guess /= guess.sum(1, keepdims=True)
+    n_report = np.zeros((E, T, block.n_said + 1))
+    q = block.answer_question
+    believed = guess[q] * (setup.teach[q] * block.weight)[:, None]
+    for o in range(T):
+        np.add.at(n_report[:, o, :], (block.who, block.said), believed[:, o])
+    return guess, n_report
+
+
+def _first_state(setup, guess, n_report):
+    "The parameters that fit a first guess."
+    block, priors = setup.block, setup.priors
+    G, E, T = block.n_groups, len(block.group_of), block.n_truths
+    misled = priors.misled_blind if setup.blind else priors.misled
+    beta = np.zeros((setup.X.shape[1], T - 1))
+    beta[0] = np.log(setup.share[1:] / setup.share[0])
+    for _ in range(5):
+        beta = looks_step(beta, setup.X, guess, priors.ridge)
+    report, own = _tables(setup, n_report)
+    opinion = setup.prior_opinion / setup.prior_opinion.sum(1, keepdims=True)
+    state = State(
+        beta, np.full(G, misled[0] / sum(misled)),
+        np.full(G, priors.unclear[0] / sum(priors.unclear)), np.tile(opinion, (G, 1, 1)),
+        report, own, np.zeros((E, T)), np.zeros((G, T)), np.zeros((E, T)),
+    )  # fmt: skip
+    return _hold(state, setup.fixed)
+
+
 def em_init(
     setup: Setup,
     by_group: bool = False,  # start from one vote a group; else from one vote an answer
@@ -827,31 +863,7 @@ def em_init(
     -------
     State
     """
-    block, priors = setup.block, setup.priors
-    G, E, T = block.n_groups, len(block.group_of), block.n_truths
-    tally = _tally(block, setup.votes, by_group)
-    guess = (tally + 0.5 * setup.share) / (tally.sum(1, keepdims=True) + 0.5)
-    if jitter:
-        guess = guess * np.exp(jitter * rng.normal(size=guess.shape))
-        guess /= guess.sum(1, keepdims=True)
-    misled = priors.misled_blind if setup.blind else priors.misled
-    beta = np.zeros((setup.X.shape[1], T - 1))
-    beta[0] = np.log(setup.share[1:] / setup.share[0])
-    for _ in range(5):
-        beta = looks_step(beta, setup.X, guess, priors.ridge)
-    n_report = np.zeros((E, T, block.n_said + 1))
-    q = block.answer_question
-    believed = guess[q] * (setup.teach[q] * block.weight)[:, None]
-    for o in range(T):
-        np.add.at(n_report[:, o, :], (block.who, block.said), believed[:, o])
-    report, own = _tables(setup, n_report)
-    opinion = setup.prior_opinion / setup.prior_opinion.sum(1, keepdims=True)
-    state = State(
-        beta, np.full(G, misled[0] / sum(misled)),
-        np.full(G, priors.unclear[0] / sum(priors.unclear)), np.tile(opinion, (G, 1, 1)),
-        report, own, np.zeros((E, T)), np.zeros((G, T)), np.zeros((E, T)),
-    )  # fmt: skip
-    return _hold(state, setup.fixed)
+    return _first_state(setup, *_first_counts(setup, by_group, jitter, rng))
 
 
 def _tables(setup, n_report):
@@ -1197,6 +1209,12 @@ def _cells_that_meet(block):
     return np.bincount(block.cell_group, several[block.cell_question], block.n_groups)
 
 
+def _how_often(block):
+    "For each group: questions, and those that another group answered too."
+    seen = np.bincount(block.cell_group, minlength=block.n_groups)
+    return seen, _cells_that_meet(block)
+
+
 def _how_known(meet, prior, n_groups):
     "One sentence on where the shared error comes from."
     assumed = f"{100 * prior[0] / sum(prior):.0f} %"
@@ -1506,7 +1524,7 @@ class AnswerClustering(ConstrainedClusterer):
         X=None,  # features of items, or None
         y=None,  # answers may stand here; anything else is ignored
         *,
-        answers=None,  # `Answers`, or a data frame that `Answers.from_frame` takes
+        answers=None,  # `Answers`, a data frame, or answers in pieces (chapter 34b)
         question_features=None,  # `(n_questions, f)` in the order of `answers.questions`
         constraints=None,  # `Constraints`: answers to pairs in the older form
         triplets=None,  # `Triplets`: answers to triples in the older form
@@ -1521,7 +1539,7 @@ class AnswerClustering(ConstrainedClusterer):
         y : default=None
             answers may stand here; anything else is ignored
         answers : default=None
-            `Answers`, or a data frame that `Answers.from_frame` takes
+            `Answers`, a data frame, or answers in pieces (chapter 34b)
         question_features : default=None
             `(n_questions, f)` in the order of `answers.questions`
         constraints : default=None
@@ -1536,6 +1554,13 @@ class AnswerClustering(ConstrainedClusterer):
         result
             the fitted object
         """
+        if answers_in_pieces(answers):
+            from csc_nb.outgrow_answers import fit_answer_parts, stream_answers
+
+            if X is None:
+                self._refuse_beside_pieces(question_features, constraints, triplets)
+                return fit_answer_parts(self, answers)
+            answers = stream_answers(answers)
         answers = self._all_answers(answers, constraints, triplets, sample_id)
         if X is not None:
             return self._fit_items(X, answers, sample_id)
@@ -1549,7 +1574,7 @@ class AnswerClustering(ConstrainedClusterer):
         self.question_proba_ = np.full((answers.n_questions, 4), np.nan)
         self.answer_proba_ = np.full(m, np.nan)
         self.log_likelihood_ = 0.0
-        self.fits_ = {}
+        self.fits_, self._often = {}, {}
         for cast in cast_answers(answers, F, group_of):
             setup = self._setup(cast)
             fit = self._best_start(setup, rng)
@@ -1650,8 +1675,7 @@ class AnswerClustering(ConstrainedClusterer):
         for kind, (cast, setup, fit, _) in self.fits_.items():
             together = self._together(setup)
             block = cast.block
-            seen = np.bincount(block.cell_group, minlength=block.n_groups)
-            meet = _cells_that_meet(block)
+            seen, meet = self._often.get(kind) or _how_often(block)
             for g in np.flatnonzero(seen):
                 prior = setup.priors.misled_blind if setup.blind else setup.priors.misled
                 table = fit.state.opinion[g]
@@ -1794,6 +1818,16 @@ class AnswerClustering(ConstrainedClusterer):
         order = np.argsort(-self.suspicion_, kind="stable")
         self.suspects_ = order[self.suspicion_[order] > 0.5]
 
+    @staticmethod
+    def _refuse_beside_pieces(*others):
+        "Answers in pieces stand alone."
+        if any(v is not None for v in others):
+            raise ValueError(
+                "answers in pieces are fitted alone: without question_features, "
+                "constraints and triplets. Read them first, with "
+                "csc_nb.outgrow_answers.stream_answers, to give both."
+            )
+
     def _check_answers(self, answers):
         "An `Answers` table with something in it."
         if answers is None:
@@ -1903,6 +1937,8 @@ class AnswerClustering(ConstrainedClusterer):
         if "pair" not in self.fits_:
             raise ValueError("No pair was asked: the answers are about triples only.")
         cast, _, _, chance = self.fits_["pair"]
+        if hasattr(self.answers_, "part_questions"):
+            return self.answers_, self.question_proba_[:, 1]
         ids = np.asarray(self.answers_.items)[cast.pairs].tolist()
         return {tuple(pair): k for k, pair in enumerate(ids)}, chance[:, 1]
 

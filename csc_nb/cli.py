@@ -348,7 +348,7 @@ def _write_results(run, places, inputs, args):
 
 def _cluster_in_pieces(args):
     "A table on disk that need not fit into memory (chapter 34)."
-    from csc_nb.outgrow_files import cluster_file
+    from csc_nb.outgrow_files import Progress, cluster_file
 
     spoken_of = dict(
         triplets=args.triplets, scores=args.scores, bags=args.bags, model=args.model,
@@ -376,7 +376,7 @@ def _cluster_in_pieces(args):
         where=None if args.scheduler == "threads" else args.scheduler,
         out=None if args.out == _LABELS else args.out,
         params=params,
-        say=lambda line: None if args.quiet else show(line, sys.stderr),
+        say=(lambda line: None) if args.quiet else Progress(sys.stderr),
     )
     show(
         f"{run['n']:,} rows in {run['n_clusters']} clusters after {run['passes']} passes; "

@@ -8,9 +8,9 @@ __all__ = ['SignedGraph', 'signed_graph', 'broken_weight', 'enumerate_partitions
            'branch_and_cut', 'Solution', 'conflict_blocks', 'solve', 'sample_partitions',
            'Votes', 'votes_from_arrays', 'first_table', 'noise_tables', 'Opinions',
            'gather_opinions', 'first_opinions', 'log_odds', 'opinion_chance', 'Noise',
-           'tiny_clusters', 'open_rate', 'learn_noise', 'Places', 'placements',
-           'place_scores', 'one_each', 'grade_weights', 'maxexp_scores', 'pair_likeness',
-           'CorrelationClustering']
+           'tiny_clusters', 'open_rate', 'learn_noise', 'sides_of', 'Said', 'Places',
+           'placements', 'place_scores', 'one_each', 'grade_weights', 'maxexp_scores',
+           'pair_likeness', 'CorrelationClustering']
 
 # %% ../nbs/43_answers_only.ipynb #7103c5c0
 import math
@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from .answer_table import Answers
 from .graph import _find, blocks, connected, csr_adjacency, edge_ends
 from .ids import counted
+from .estimators import answers_in_pieces
 from .vocabulary import COMPARISON, GRADE, PAIR, TRIPLE
 
 # %% ../nbs/43_answers_only.ipynb #6f4975c2
@@ -1464,19 +1465,29 @@ def noise_tables(
     np.ndarray
         `(E, 2, R)` chance of each response of each person, by truth
     """
-    E, G, R = v.source.max(initial=0) + 1, v.group.max(initial=0) + 1, len(v.kind)
-    counts, place = np.zeros((E, 2, R)), v.source * R + v.level
-    yes = np.bincount(place, v.weight * same, minlength=E * R).reshape(E, R)
-    every = np.bincount(place, v.weight, minlength=E * R).reshape(E, R)
-    counts[:, 1], counts[:, 0] = yes, np.maximum(every - yes, 0.0)
+    E = v.source.max(initial=0) + 1
     group_of = np.zeros(E, dtype=np.int64)
     group_of[v.source] = v.group
-    shared = np.zeros((G, 2, R))
+    return _tables_from(_noise_counts(v, same, E), group_of, v, own, common)
+
+
+def _noise_counts(v, same, E):
+    "`(E, 2, R)` weight of each response of each person, by truth; a sum over answers."
+    R, place = len(v.kind), v.source * len(v.kind) + v.level
+    yes = np.bincount(place, v.weight * same, minlength=E * R).reshape(E, R)
+    every = np.bincount(place, v.weight, minlength=E * R).reshape(E, R)
+    return np.stack([np.maximum(every - yes, 0.0), yes], axis=1)
+
+
+def _tables_from(counts, group_of, codes, own=5.0, common=10.0):
+    "Eq. (7) from the counts; `codes` has the kind and the number of each response."
+    shared = np.zeros((int(group_of.max(initial=0)) + 1, *counts.shape[1:]))
     np.add.at(shared, group_of, counts)
-    alike = shared + shared[:, ::-1][:, :, _mirror(v.kind)]  # errs alike in both directions
-    alike = _normalised(alike + common * first_table(v), v.kind)
-    shared = _normalised(shared + common * alike, v.kind)
-    return _normalised(counts + own * shared[group_of], v.kind)
+    mirror = _mirror(codes.kind)
+    alike = shared + shared[:, ::-1][:, :, mirror]  # errs alike in both directions
+    alike = _normalised(alike + common * first_table(codes), codes.kind)
+    shared = _normalised(shared + common * alike, codes.kind)
+    return _normalised(counts + own * shared[group_of], codes.kind)
 
 
 def _mirror(kind):
@@ -1757,8 +1768,14 @@ def learn_noise(
     Noise
         tables, weights of the answers, prior of the pairs
     """
+    how = features, fixed, shared, max_iter, random_state, alpha
+    return _learn(Said(n, [(v, o)]), pairs, *how)
+
+
+def _learn(said, pairs, features, fixed, shared, max_iter, random_state, alpha):
+    "`learn_noise` for answers in one part or many."
     rng = np.random.default_rng(_entropy(random_state))
-    job = _Rounds(n, v, o, pairs, features, fixed, shared, max_iter, rng)
+    job = _Rounds(said, pairs, features, fixed, shared, max_iter, rng)
     if alpha is not None:
         return job.run(alpha)
     if tiny_clusters(job.z):  # a base rate instead of a size
@@ -1772,11 +1789,96 @@ def learn_noise(
     return max(tries, key=lambda noise: noise.fit)
 
 
+def sides_of(weight):
+    """The positive part of weights, and the negative part.
+
+    Parameters
+    ----------
+    weight
+    """
+    return np.maximum(weight, 0.0), np.minimum(weight, 0.0)
+
+
+class Said:
+    """Answers and the opinions behind them: one part in memory, or many from disk.
+
+    Parameters
+    ----------
+    n : int
+        items
+    parts
+        of `(Votes, Opinions)`, to be gone through many times
+
+    Attributes
+    ----------
+    n : int
+        items
+    pairs : np.ndarray
+        `(p, 2)` asked pairs, part after part
+    spans : list
+        pairs of each part
+    codes : Votes
+        of some part: kind and number of each response
+    group_of : np.ndarray
+        `(E,)` group of each person
+    often : np.ndarray
+        `(E, R)` answers of each person
+    members : np.ndarray
+        `(G,)` persons of each group
+    """
+
+    n: int  # items
+    pairs: np.ndarray  # `(p, 2)` asked pairs, part after part
+    spans: list  # pairs of each part
+    codes: Votes  # of some part: kind and number of each response
+    group_of: np.ndarray  # `(E,)` group of each person
+    often: np.ndarray  # `(E, R)` answers of each person
+    members: np.ndarray  # `(G,)` persons of each group
+
+    def __init__(
+        self,
+        n: int,  # items
+        parts,  # of `(Votes, Opinions)`, to be gone through many times
+    ):
+        self.n, self.parts = n, parts
+        self.in_memory = isinstance(parts, list)
+        self.codes, self.spans, self.n_opinions, pairs = None, [], 0, []
+        often, group_of = {}, {}
+        start = 0
+        for v, o in parts:
+            self.codes = v if self.codes is None else self.codes
+            self.spans.append(slice(start, start + len(o.pairs)))
+            start += len(o.pairs)
+            pairs.append(o.pairs)
+            self.n_opinions += len(o.pair)
+            R = len(v.kind)
+            key, count = np.unique(v.source * R + v.level, return_counts=True)
+            for k, c in zip(key.tolist(), count.tolist()):
+                often[k] = often.get(k, 0) + c
+            person, first = np.unique(v.source, return_index=True)
+            group_of.update(zip(person.tolist(), v.group[first].tolist()))
+        R = len(self.codes.kind)
+        E = max(group_of, default=0) + 1
+        self.pairs = np.concatenate(pairs)
+        self.often = np.zeros((E, R), dtype=np.int64)
+        self.often.ravel()[list(often)] = list(often.values())
+        self.group_of = np.zeros(E, dtype=np.int64)
+        self.group_of[list(group_of)] = list(group_of.values())
+        there = np.array(sorted(group_of), dtype=np.int64)
+        G = int(self.group_of.max(initial=0)) + 1
+        self.members = np.bincount(self.group_of[there], minlength=G)
+
+    def __iter__(self):
+        "Answers, opinions and the place of their pairs."
+        for (v, o), span in zip(self.parts, self.spans):
+            yield v, o, span
+
+
 class _Rounds:
     "The rounds of `learn_noise`, from one start or another."
 
-    def __init__(self, n, v, o, pairs, features, fixed, shared, max_iter, rng):
-        self.n, self.v, self.o, self.fixed = n, v, o, fixed
+    def __init__(self, said, pairs, features, fixed, shared, max_iter, rng):
+        self.said, self.fixed, self.known = said, fixed, None
         self.shared, self.max_iter, self.rng = shared, max_iter, rng
         self.pairs, self.plain = pairs, features is None
         self.F, self.centre, self.scale = np.ones((len(pairs), 1)), 0.0, 1.0
@@ -1784,20 +1886,66 @@ class _Rounds:
             self.centre, scale = features.mean(axis=0), features.std(axis=0)
             self.scale = np.where(scale > 0, scale, 1.0)
             self.F = np.c_[self.F, (features - self.centre) / self.scale]
-        size = n + len(o.pair) + len(pairs)
+        n = said.n
+        size = n + said.n_opinions + len(pairs)
         self.draws = int(np.clip(2_000_000 // max(size, 1), 1, 10))
-        self.asked = np.searchsorted(pairs @ [n, 1], o.pairs @ [n, 1])
-        self.first = np.repeat(first_table(v)[None], v.source.max(initial=0) + 1, axis=0)
-        g = _edge_sketch(n, o.pairs[o.pair])(self._weigh(self.first, None, 0.5)[0])
+        self.asked = np.searchsorted(pairs @ [n, 1], said.pairs @ [n, 1])
+        self.first = np.repeat(first_table(said.codes)[None], len(said.group_of), axis=0)
+        g = _edge_sketch(n, said.pairs)(self._totals((self.first, None, 0.5))[0])
         self.z = local_search(g, greedy_contraction(g))
 
-    def _weigh(self, tables, looks, rate):
+    def _weigh(self, v, o, span, how):
         "Weights of the opinions, what was said, and what a group may think."
-        looks = np.full(len(self.o.pairs), rate) if looks is None else looks
-        views = first_opinions(looks[self.o.pair], rate, self.shared)
+        tables, looks, rate = how
+        looks = np.full(len(o.pairs), rate) if looks is None else looks[span]
+        views = first_opinions(looks[o.pair], rate, self.shared)
         if self.fixed is not None:
             return self.fixed, None, views
-        return *log_odds(self.v, self.o, tables, views), views
+        return *log_odds(v, o, tables, views), views
+
+    def _weighed(self, how):
+        "Answers, opinions, place and weights of every part; one part is weighed once."
+        if not self.said.in_memory:
+            return ((v, o, s, self._weigh(v, o, s, how)) for v, o, s in self.said)
+        if self.known is None or self.known[0] is not how:
+            parts = [(v, o, s, self._weigh(v, o, s, how)) for v, o, s in self.said]
+            self.known = how, parts
+        return self.known[1]
+
+    def _totals(self, how, mean=None):
+        "Weight of each asked pair; with `mean`, the log-chance of the answers too."
+        weight, fit = [], 0.0
+        for _, o, span, (of, said, views) in self._weighed(how):
+            weight.append(np.bincount(o.pair, of, len(o.pairs)))
+            if mean is not None:
+                fit += _log_chance(o, said, views, mean[span])
+        return np.concatenate(weight), fit
+
+    def _sides(self, how):
+        "What speaks for each asked pair, then what speaks against each."
+        sides = [
+            [np.bincount(o.pair, side, len(o.pairs)) for side in sides_of(of)]
+            for _, o, _, (of, *_) in self._weighed(how)
+        ]
+        return np.concatenate([np.concatenate(side) for side in zip(*sides)])
+
+    def _count(self, how, mean):
+        "Tables of who says what, from the expected truths."
+        counts = 0.0
+        for v, o, span, (_, said, views) in self._weighed(how):
+            joint = opinion_chance(o, said, views, mean[span])
+            same = joint[:, :, 1].sum(axis=1)[o.of]
+            counts = counts + _noise_counts(v, same, len(self.said.group_of))
+        return _tables_from(counts, self.said.group_of, self.said.codes)
+
+    def _group_means(self, how):
+        "`(G, 2, 2)` mean of what a group may think, over its opinions."
+        G = len(self.said.members)
+        total, often = np.zeros((G, 2, 2)), np.zeros(G)
+        for _, o, _, (*_, views) in self._weighed(how):
+            np.add.at(total, o.group, views)
+            often += np.bincount(o.group, minlength=G)
+        return total / np.maximum(often, 1)[:, None, None]
 
     def _glance(self, mean, beta):
         "Chance of `same` by the features alone: a logistic curve through the chances."
@@ -1809,11 +1957,13 @@ class _Rounds:
 
     def run(self, alpha, start=None, learn=False):
         "All rounds, from this alpha; `start` is a `Noise` to begin with."
-        n, v, o, F, rng, draws = self.n, self.v, self.o, self.F, self.rng, self.draws
+        said, F, rng, draws = self.said, self.F, self.rng, self.draws
+        n = said.n
         pairs = self.pairs[:0] if alpha > 0 and self.plain else self.pairs
-        sketch = _edge_sketch(n, np.r_[o.pairs[o.pair], pairs])
+        sketch = _edge_sketch(n, np.r_[said.pairs, pairs])
         tables, z = (self.first, self.z) if start is None else (start.tables, start.labels)
-        weight, said, views = self._weigh(tables, None, 0.5)
+        how = tables, None, 0.5
+        weight = self._totals(how)[0]
         beta, prior, betas = np.zeros(F.shape[1]), np.zeros(len(pairs)), []
         glance, before, wait = beta, np.arange(n), self.max_iter // 3
         settled = 3 if draws == 1 else 2 * wait  # a million answers need no averaging
@@ -1823,19 +1973,18 @@ class _Rounds:
             g = sketch(np.r_[weight, prior])
             Z = sample_partitions(g, draws, 1, burn_in, z, rng, alpha)
             z = Z[-1].astype(np.int64)
-            same, pair = _share_same(Z, *o.pairs.T), _share_same(Z, *pairs.T)
+            same, pair = _share_same(Z, *said.pairs.T), _share_same(Z, *pairs.T)
             step = 1.0 if t < wait or draws == 1 else 1 / (t - wait + 1)
             mean = same if t == 0 else mean + step * (same - mean)
             mean_pair = pair if t == 0 else mean_pair + step * (pair - mean_pair)
             old = tables
             if self.fixed is None:
-                joint = opinion_chance(o, said, views, mean)
-                tables = noise_tables(v, joint[:, :, 1].sum(axis=1)[o.of])
+                tables = self._count(how, mean)
                 rate, looks = (mean.sum() + 1) / (len(mean) + 2), None
-                if not self.plain and not o.lone.all():
+                if not self.plain and (said.members > 1).any():
                     looks, glance = self._glance(mean, glance)
-                weight, said, views = self._weigh(tables, looks, rate)
-                fit = _log_chance(o, said, views, mean)
+                how = tables, looks, rate
+                weight, fit = self._totals(how, mean)
                 alpha = open_rate(rate, n) if learn else alpha
             if len(pairs):
                 before, alone = _without_answers(n, pairs, prior, before, draws, rng, alpha)
@@ -1856,7 +2005,11 @@ class _Rounds:
             beta = np.r_[beta[0] - slope @ self.centre, slope]
         if len(prior) < len(self.pairs):  # a base rate was not needed
             prior = np.zeros(len(self.pairs))
-        views = _group_means(o, views, v.group.max(initial=0) + 1)
+        views = self._group_means(how)
+        if said.in_memory:  # of each opinion
+            weight = np.concatenate([of for *_, (of, *_) in self._weighed(how)])
+        else:  # of each pair, for and against
+            weight = self._sides(how)
         return Noise(tables, views, weight, prior, beta, z, alpha, fit)
 
 
@@ -1864,14 +2017,6 @@ def _log_chance(o, said, views, same):
     "Log-chance of what was said, each pair `same` with the chance of the partitions."
     truth = np.log(np.stack([1 - same, same], axis=1)[o.pair] + 1e-12)
     return float(np.logaddexp.reduce(truth + _by_truth(o, said, views), axis=1).sum())
-
-
-def _group_means(o, views, G):
-    "`(G, 2, 2)` mean over the opinions of each group."
-    total = np.zeros((G, 2, 2))
-    np.add.at(total, o.group, views)
-    often = np.maximum(np.bincount(o.group, minlength=G), 1)
-    return total / often[:, None, None]
 
 
 def _edge_sketch(n, ends):
@@ -2329,7 +2474,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
 
     def fit(
         self,
-        X,  # `Answers` (or what becomes one), or `(n, d)` rows when `answers` is given
+        X,  # `Answers` (or what becomes one; chapter 34b), or rows when `answers` is given
         y=None,  # answers, when they stand in the place of y
         *,
         answers=None,  # `Answers`, when X has the rows
@@ -2340,7 +2485,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         Parameters
         ----------
         X
-            `Answers` (or what becomes one), or `(n, d)` rows when `answers` is given
+            `Answers` (or what becomes one; chapter 34b), or rows when `answers` is given
         y : default=None
             answers, when they stand in the place of y
         answers : default=None
@@ -2355,30 +2500,21 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         """
         self._check_parameters()
         X, answers = self._sort_arguments(X, y, answers)
+        if hasattr(answers, "part_questions"):
+            return self._fit_parts(answers)
         self.items_, votes = self._read(X, answers, sample_id)
         n = len(self.items_)
         opinions = gather_opinions(n, votes)
         pairs, features = self._prior_pairs(X, opinions)
-        noise_seed, solve_seed, self._sample_seed = np.random.SeedSequence(
-            _entropy(self.random_state)
-        ).spawn(3)
+        noise_seed, solve_seed = self._seeds()
         fixed = self._given_weights(votes, opinions)
         alpha = self.alpha if fixed is None else 0.0
         rounds = self.max_iter if len(votes.a) else 0
         held = None if fixed is None else np.bincount(opinions.of, fixed)
         if fixed is None or len(pairs):
-            noise = learn_noise(
-                n,
-                votes,
-                opinions,
-                pairs,
-                features,
-                held,
-                self.shared,
-                rounds,
-                noise_seed,
-                alpha,
-            )
+            told = Said(n, [(votes, opinions)])
+            how = features, held, self.shared, rounds, noise_seed, alpha
+            noise = _learn(told, pairs, *how)
         else:
             empty = np.zeros(0)
             noise = Noise(empty, empty, held, empty, empty, None, 0.0)
@@ -2389,24 +2525,63 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         else:
             said, weight = np.c_[votes.a, votes.b], fixed
             self.weight_ = fixed
+        self._solve(said, weight, pairs, noise, solve_seed)
+        learned = fixed is None
+        self.annotators_ = self._describe(told, noise) if learned else []
+        self.shared_errors_ = self._describe_groups(told, noise) if learned else []
+        self._answered = opinions.pairs @ [n, 1]
+        return self
+
+    def _seeds(self):
+        "Seeds of the noise, the solver and, kept for later, the sampled partitions."
+        seeds = np.random.SeedSequence(_entropy(self.random_state)).spawn(3)
+        self._sample_seed = seeds[2]
+        return seeds[:2]
+
+    def _solve(self, said, weight, pairs, noise, seed):
+        "The best partition for weighed answers and priors."
+        n = len(self.items_)
         self.beta_, self.alpha_ = noise.beta, noise.alpha
         a, b = np.r_[said, pairs].T
         weight = np.r_[weight, noise.prior]
         g = signed_graph(n, a, b, weight)
         self.solution_ = solve(
-            g, self.exact, self.n_init, self.time_limit, noise.labels, solve_seed
+            g, self.exact, self.n_init, self.time_limit, noise.labels, seed
         )
         self.labels_ = self.solution_.labels
         self.n_clusters_ = int(self.labels_.max(initial=-1)) + 1
         self.objective_ = self.solution_.objective
         self.lower_bound_ = self.solution_.lower_bound
         self.certificate_ = self.solution_.certificate
-        learned = fixed is None
-        self.annotators_ = self._describe(votes, opinions, noise) if learned else []
-        self.shared_errors_ = self._describe_groups(votes, noise) if learned else []
         self._graph = signed_graph(n, a, b, weight, keep_ties=True)
-        self._answered = opinions.pairs @ [n, 1]
         self._samples = None
+
+    def _fit_parts(self, parts):
+        "The same from answers that are read a part at a time (chapter 34b)."
+        from csc_nb.outgrow_answers import given_weights, said_in_parts
+
+        self.items_, n = np.asarray(parts.items), len(parts.items)
+        self._names = parts.annotators, parts.groups
+        noise_seed, solve_seed = self._seeds()
+        pairs, empty = np.empty((0, 2), dtype=np.int64), np.zeros(0)
+        learned = isinstance(self.weights, str) and self.weights == "learned"
+        if learned:
+            told = said_in_parts(parts)
+            said = told.pairs
+            if n <= 20_000:
+                pairs = said[np.argsort(said @ [n, 1])]
+            how = None, None, self.shared, self.max_iter, noise_seed, self.alpha
+            noise = _learn(told, pairs, *how)
+            weight = noise.weight
+            said = np.r_[said, said]  # for and against
+        else:
+            said, weight = given_weights(parts, self.weights)
+            noise = Noise(empty, empty, weight, empty, empty, None, 0.0)
+        self._solve(said, weight, pairs, noise, solve_seed)
+        self.weight_ = None  # one number an answer: not kept
+        self.annotators_ = self._describe(told, noise) if learned else []
+        self.shared_errors_ = self._describe_groups(told, noise) if learned else []
+        self._answered = np.unique(said @ [n, 1])
         return self
 
     def fit_predict(self, X, y=None, **kwargs):
@@ -2553,13 +2728,17 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         answers = y if answers is None else answers
         if answers is None:
             X, answers = None, X
-        if hasattr(answers, "columns"):
+        if answers_in_pieces(answers):
+            from csc_nb.outgrow_answers import as_parts, stream_answers
+
+            answers = as_parts(answers) if X is None else stream_answers(answers)
+        elif hasattr(answers, "columns"):
             answers = Answers.from_frame(answers)
         elif hasattr(answers, "n_constraints"):
             answers = Answers.from_constraints(answers)
         elif hasattr(answers, "n_triplets"):
             answers = Answers.from_triplets(answers)
-        if not isinstance(answers, Answers):
+        if not isinstance(answers, Answers) and not hasattr(answers, "part_questions"):
             raise TypeError(
                 f"Answers of type {type(answers).__name__} are not understood. Give an "
                 "Answers, a table with columns a, b, answer, or Constraints; rows of "
@@ -2651,42 +2830,38 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             return base, None  # rows that are all alike tell nothing
         return pairs, alike
 
-    def _describe(self, v, o, noise):
+    def _describe(self, told, noise):
         "One row per annotator and kind: how often right, and what an answer is worth."
         names, groups = self._names
-        lone = np.zeros(len(noise.views), dtype=bool)
-        lone[o.group] = o.lone
-        views = np.where(lone[:, None, None], np.eye(2), noise.views)
-        out = []
-        for e in np.unique(v.source):
-            mine = v.source == e
-            group = v.group[mine][0]
+        v, out = told.codes, []
+        views = np.where((told.members < 2)[:, None, None], np.eye(2), noise.views)
+        same = (v.kind == 0) & (v.number > 0)
+        both_words = same.any() and (v.kind == 0).sum() == 2
+        for e in np.flatnonzero(told.often.sum(axis=1)):
+            group = told.group_of[e]
             table = views[group] @ noise.tables[e]
             row = {"annotator": names[e], "group": groups[group]}
-            row["n_answers"] = int(mine.sum())
-            same = (v.kind == 0) & (v.number > 0)
-            if same.any() and (v.kind == 0).sum() == 2:
+            row["n_answers"] = int(told.often[e].sum())
+            if both_words:
                 row["sensitivity"] = float(table[1, same][0])
                 row["specificity"] = float(1 - table[0, same][0])
-            for code in np.unique(v.level[mine]):
+            for code in np.flatnonzero(told.often[e]):
                 word = {1.0: "same", -1.0: "different"}.get(v.number[code])
                 word = word if v.kind[code] == 0 else f"grade {v.number[code]:g}"
                 row[f"weight of {word}"] = float(np.log(table[1, code] / table[0, code]))
             out.append(row)
         return out
 
-    def _describe_groups(self, v, noise):
+    def _describe_groups(self, told, noise):
         "One row per group of several members: how often it is misled as a whole."
         _, groups = self._names
         out = []
-        for g in np.unique(v.group):
-            members = len(np.unique(v.source[v.group == g]))
-            if members > 1:
-                miss, imagine = noise.views[g, 1, 0], noise.views[g, 0, 1]
-                row = {"group": groups[g], "members": members}
-                row |= {"misses together": float(miss)}
-                row |= {"imagines together": float(imagine)}
-                out.append(row | {"assumed": self.shared})
+        for g in np.flatnonzero(told.members > 1):
+            miss, imagine = noise.views[g, 1, 0], noise.views[g, 0, 1]
+            row = {"group": groups[g], "members": int(told.members[g])}
+            row |= {"misses together": float(miss)}
+            row |= {"imagines together": float(imagine)}
+            out.append(row | {"assumed": self.shared})
         return out
 
     def _codes(self, ids):

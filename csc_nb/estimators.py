@@ -7,8 +7,8 @@ __all__ = ['register', 'methods', 'bad_columns', 'explain_bad_columns', 'renamed
            'parameter_comments', 'parameter_sentence', 'check_scale', 'free_memory',
            'check_room', 'without_advice', 'different_rows', 'warn_fewer_clusters',
            'clearly_worse', 'kept_answers', 'misled', 'examine_fit', 'frame_index',
-           'in_pieces', 'ConstrainedClusterer', 'broken_answers', 'cannot_clique',
-           'warn_cannot_clique']
+           'in_pieces', 'answers_in_pieces', 'ConstrainedClusterer', 'broken_answers',
+           'cannot_clique', 'warn_cannot_clique']
 
 # %% ../nbs/01a_estimators.ipynb #14602da6
 import functools
@@ -544,6 +544,27 @@ def in_pieces(
     if isinstance(X, (list, tuple)) and len(X):
         return all(isinstance(a, np.ndarray) and a.ndim == 2 for a in X)
     return callable(X) and not hasattr(X, "__array__")
+
+
+def answers_in_pieces(
+    answers,  # what a user gave as answers
+) -> bool:
+    """Is it a source that is read piece by piece (chapter 34b)?
+
+    Parameters
+    ----------
+    answers
+        what a user gave as answers
+
+    Returns
+    -------
+    bool
+    """
+    if isinstance(answers, (str, os.PathLike)) or hasattr(answers, "__dask_graph__"):
+        return True
+    if isinstance(answers, (list, tuple)):
+        return len(answers) > 0 and all(hasattr(a, "columns") for a in answers)
+    return hasattr(answers, "part_questions") or callable(answers)
 
 
 def _by_pieces(method):

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['IN_PIECES', 'Labeller', 'labeller_of', 'save_labeller', 'read_labeller',
-           'scheduler', 'Rows', 'read_rows', 'answer_pieces', 'stream_answers',
+           'scheduler', 'Progress', 'Rows', 'read_rows', 'answer_pieces', 'stream_answers',
            'read_answers', 'write_labels', 'labels_path', 'cluster_file']
 
 # %% ../nbs/34a_outgrow_files.ipynb #667e31dc
@@ -201,6 +201,7 @@ def scheduler(
             threads_per_worker=1,
             host="127.0.0.1",
             dashboard_address="127.0.0.1:0",
+            silence_logs="ERROR",  # a worker that is slow to end is no news
         )
     try:
         try:
@@ -216,6 +217,44 @@ def scheduler(
     finally:
         if cluster is not None:
             cluster.close()
+
+
+class Progress:
+    """Lines on a stream; on a terminal also a bar that is drawn over.
+
+    Parameters
+    ----------
+    stream
+    wide : int, default=30
+    """
+
+    def __init__(self, stream, wide: int = 30):
+        self.stream, self.wide, self._open = stream, wide, False
+        self.terminal = getattr(stream, "isatty", lambda: False)()
+
+    def __call__(self, line):
+        "A line; a bar before it goes."
+        clear = "\r\x1b[K" if self._open else ""
+        self.stream.write(f"{clear}{line}\n")
+        self.stream.flush()
+        self._open = False
+
+    def bar(self, done, total, what):
+        """How far the work is: drawn on terminals only.
+
+        Parameters
+        ----------
+        done
+        total
+        what
+        """
+        if not self.terminal:
+            return
+        full = self.wide * done // max(total, 1)
+        ticks = "█" * full + "░" * (self.wide - full)
+        self.stream.write(f"\r\x1b[K{ticks} {done:,} of {total:,} {what}")
+        self.stream.flush()
+        self._open = True
 
 # %% ../nbs/34a_outgrow_files.ipynb #4ec61cd9
 #| code-fold: true
@@ -412,13 +451,15 @@ def write_labels(
     if done:
         say(f"{done} of {len(names)} parts of the labels stand already")
     step = max(1, rows.chunks.n_jobs)
+    report = getattr(say, "bar", lambda *told: None)
     for s in range(0, len(todo), step):
         some = todo[s : s + step]
         few = _some_pieces(rows.chunks, some)
         for i, z in zip(some, few.map(_part, labeller, each=[own[i] for i in some])):
             first = int(look.starts[i])
             _put(names[i], lambda path: _write_part(path, z, first, rows.ids, suffix))
-        say(f"labels: {done + s + len(some)} of {len(names)} parts")
+        report(done + s + len(some), len(names), "parts of the labels")
+    say(f"labels: {len(names)} of {len(names)} parts")
     if out.suffix == ".npy":
         _put(out, lambda path: _join(path, names, look.n))
         for name in names:
@@ -432,6 +473,7 @@ def _some_pieces(chunks, which):
     few = Chunks.__new__(Chunks)
     few.__dict__.update(vars(chunks))
     few.pieces = [chunks.pieces[i] for i in which]
+    few.on_pass = few.on_piece = lambda *told: None  # no pass over the table
     return few
 
 
@@ -565,6 +607,7 @@ def cluster_file(
         saved = out.with_name(out.name + ".fit.npz")
         before = read_labeller(saved, key)
         rows.chunks.on_pass = lambda number: say(f"pass {number} over the table")
+        rows.chunks.on_piece = getattr(say, "bar", rows.chunks.on_piece)
         look = survey(rows.chunks)
         if before is None:
             if out.exists():

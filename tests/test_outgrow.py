@@ -149,6 +149,25 @@ class TestPieces:
         with pytest.raises(ValueError, match="city"):
             RDPMeans(4).fit(dd.from_pandas(frame, npartitions=3))
 
+    def test_a_column_of_words_is_named_with_its_chunk(self):
+        words = X[500:].astype(object)
+        words[3, 2] = "Rome"
+        for source in ([X[:500], words], lambda: iter([X[:500], words])):
+            with pytest.raises(ValueError, match="chunk 1 .*column 2 has 'Rome' in row 3"):
+                RDPMeans(4).fit(source)
+
+    def test_sums_are_added_by_one_tree_on_every_scheduler(self):
+        dask = pytest.importorskip("dask")
+        rng = np.random.default_rng(0)
+        rows = rng.normal(size=(1000, 3)) * 10.0 ** rng.integers(-8, 9, (1000, 1))
+        for size in (1, 7, 62, 63, 400):
+            cut = [rows[s : s + size] for s in range(0, 1000, size)]
+            here = Chunks(cut).total(count)
+            for scheduler in ("synchronous", "threads"):
+                with dask.config.set(scheduler=scheduler):
+                    there = Chunks(da.from_array(rows, chunks=(size, 3))).total(count)
+                assert all(np.array_equal(a, b) for a, b in zip(here, there))
+
 
 class TestCore:
     def test_the_core_does_not_depend_on_pieces_and_has_the_answered_rows(self):
@@ -398,6 +417,44 @@ def test_memory_does_not_grow_with_the_table(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert float(run.stdout) < 250
+
+
+@pytest.mark.slow
+def test_processes_give_the_bits_of_threads():
+    dask = pytest.importorskip("dask")
+    table = da.from_array(X, chunks=(200, 4))
+    fits = []
+    for scheduler in ("threads", "processes"):
+        with dask.config.set(scheduler=scheduler, num_workers=2):
+            how = dict(constraints=ANSWERS, core=200)
+            fits.append(fit_chunks(RDPMeans(4, random_state=0), table, **how))
+            fits[-1].labels_ = fits[-1].labels_.compute()
+    assert np.array_equal(fits[0].labels_, fits[1].labels_)
+    assert fits[0].objective_history_ == fits[1].objective_history_
+
+
+def test_a_bar_is_drawn_on_terminals_only(tmp_path):
+    from io import StringIO
+
+    from csc_nb.outgrow_files import Progress
+
+    class Terminal(StringIO):
+        def isatty(self):
+            return True
+
+    np.save(tmp_path / "rows.npy", X)
+    shown = {}
+    for kind in (StringIO, Terminal):
+        (tmp_path / "rows.labels.npy").unlink(missing_ok=True)
+        (tmp_path / "rows.labels.npy.fit.npz").unlink(missing_ok=True)
+        screen = kind()
+        run = cluster_file(
+            tmp_path / "rows.npy", method="dp-means", n_clusters=4, say=Progress(screen)
+        )
+        shown[kind] = screen.getvalue()
+    assert "\r" not in shown[StringIO] and "labels: 1 of 1 parts" in shown[StringIO]
+    assert "█ 1 of 1 pieces of pass 2" in shown[Terminal]
+    assert shown[StringIO].count("over the table") == run["passes"]
 
 
 @pytest.mark.slow

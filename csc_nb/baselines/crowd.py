@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import ThreadpoolController
 
 from ..constraints import Constraints, as_constraints
-from ..estimators import ConstrainedClusterer
+from ..estimators import ConstrainedClusterer, answers_in_pieces
 from ..graph import tally_pairs
 from ..spectral import spectral_labels
 
@@ -202,7 +202,7 @@ def pair_log_odds(
 #| code-fold: true
 #| code-summary: "EM"
 def dawid_skene(
-    c: Constraints,  # answers, in row numbers
+    c: Constraints,  # answers, in row numbers; or answers in pieces (chapter 34b)
     prior: tuple = (2.0, 2.0),  # Beta(a, b) on every accuracy and on π
     max_iter: int = 500,  # rounds
     tol: float = 1e-8,  # gain per answer at which to stop
@@ -212,7 +212,7 @@ def dawid_skene(
     Parameters
     ----------
     c : Constraints
-        answers, in row numbers
+        answers, in row numbers; or answers in pieces (chapter 34b)
     prior : tuple, default=(2.0, 2.0)
         Beta(a, b) on every accuracy and on π
     max_iter : int, default=500
@@ -228,26 +228,48 @@ def dawid_skene(
         raise ValueError(f"max_iter={max_iter!r:.40}: a whole number of at least 1.")
     if not isinstance(tol, Real) or not 0 <= tol < np.inf:
         raise ValueError(f"tol={tol!r:.40}: a number of at least 0.")
-    c = _answers(c)
-    a, b, yes, no = tally_pairs(c.a, c.b, c.value, c.weight, c.expert, c.n_experts)
     prior = _beta(prior)
     right, wrong = prior[0] - 1, prior[1] - 1  # pseudo-answers
-    votes, total = yes.sum(1) + no.sum(1), max(float(yes.sum() + no.sum()), 1.0)
-    r = np.clip(yes.sum(1) / np.maximum(votes, 1e-300), 0.01, 0.99)  # the average vote
+    a, b, tables = _vote_tables(c)
+    r, sums, total = [], 0, 1e-300
+    for yes, no in tables:
+        votes = yes.sum(1) + no.sum(1)
+        r.append(np.clip(yes.sum(1) / np.maximum(votes, 1e-300), 0.01, 0.99))
+        sums, total = sums + _expected(yes, no, r[-1]), total + float(votes.sum())
     history = []
     for _ in range(max_iter):
-        same, diff = (yes.T @ r, no.T @ r), (no.T @ (1 - r), yes.T @ (1 - r))
+        same, diff = sums[:2], sums[2:4]
         alpha = (same[0] + right) / (same[0] + same[1] + right + wrong)
         beta = (diff[0] + right) / (diff[0] + diff[1] + right + wrong)
-        pi = (r.sum() + right) / (len(r) + right + wrong)
-        odds, base = pair_log_odds(yes, no, alpha, beta, pi)
-        r = expit(odds)
+        pi = (sum(p.sum() for p in r) + right) / (sum(map(len, r)) + right + wrong)
         x = np.r_[alpha, beta, pi]
-        log_prior = (right * np.log(x) + wrong * np.log(1 - x)).sum()
-        history.append(float((base + np.logaddexp(0, odds)).sum() + log_prior))
-        if len(history) > 1 and history[-1] - history[-2] < tol * total:
+        likelihood, sums = (right * np.log(x) + wrong * np.log(1 - x)).sum(), 0
+        for k, (yes, no) in enumerate(tables):
+            odds, base = pair_log_odds(yes, no, alpha, beta, pi)
+            r[k] = expit(odds)
+            likelihood = likelihood + (base + np.logaddexp(0, odds)).sum()
+            sums = sums + _expected(yes, no, r[k])  # of the next round
+        history.append(float(likelihood))
+        if len(history) > 1 and history[-1] - history[-2] < tol * max(total, 1.0):
             break
-    return DawidSkene(alpha, beta, float(pi), a, b, r, history)
+    return DawidSkene(alpha, beta, float(pi), a, b, np.concatenate(r), history)
+
+
+def _vote_tables(c):
+    "Pairs, and votes by pair and expert: one table, or one a part of a large source."
+    if answers_in_pieces(c):
+        from csc_nb.outgrow_answers import VoteTables
+
+        tables = VoteTables(c)
+        return *tables.pairs, tables
+    c = _answers(c)
+    t = tally_pairs(c.a, c.b, c.value, c.weight, c.expert, c.n_experts)
+    return t.a, t.b, [(t.yes, t.no)]
+
+
+def _expected(yes, no, r):
+    "`(4, M)` right and wrong votes of each expert on pairs that are same, then different."
+    return np.array([yes.T @ r, no.T @ r, no.T @ (1 - r), yes.T @ (1 - r)])
 
 # %% ../../nbs/23_crowd_baselines.ipynb #45cbfa23
 #| code-fold: true
