@@ -337,7 +337,7 @@ MANY = {  # function or constructor → how many it takes, and why; may only shr
     "bags.BagSpectralClustering": (11, "an estimator"),
     "kmeans.MPCKMeans": (13, "an estimator"),
     "kmeans.ConstrainedEM": (11, "an estimator"),
-    "bayes_active.BayesianActiveClustering": (19, "an estimator"),
+    "bayes_active.BayesForm": (12, "the switches between the printed and our model"),
     "chat.ChatAnnotator": (22, "a service: address, limits, price, records"),
     "correlation.CorrelationClustering": (12, "an estimator"),
     "disc.DiSC": (13, "an estimator"),
