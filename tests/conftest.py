@@ -65,18 +65,26 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="Chromium is not installed"))
 
 
-@pytest.fixture
-def page():
-    "A fresh Chromium page that records every request it makes (`page.asked`)."
+@pytest.fixture(scope="module")
+def chromium():
+    "One Chromium for a whole file: its start costs a second, a fresh context nothing."
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
-        page = browser.new_context(viewport=dict(width=1000, height=900)).new_page()
-        page.asked = []
-        page.on("request", lambda r: page.asked.append(r.url))
-        yield page
+        yield browser
         browser.close()
+
+
+@pytest.fixture
+def page(chromium):
+    "A fresh context and page that records every request it makes (`page.asked`)."
+    context = chromium.new_context(viewport=dict(width=1000, height=900))
+    page = context.new_page()
+    page.asked = []
+    page.on("request", lambda r: page.asked.append(r.url))
+    yield page
+    context.close()
 
 
 @contextlib.contextmanager
