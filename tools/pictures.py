@@ -1,11 +1,11 @@
 """Look at the pages of the built site as a reader does.
 
 `python tools/pictures.py [_docs] [--shots FOLDER] [NAME …]`: Chromium opens every page
-once and sees it at 1 280 and 390 px, light and dark, and at 1 366 px. A fault is a table that is shown as text with
-pipes, something that is cut off (beyond the edge of the window and in no box that
-scrolls, or hidden by its box), a page that scrolls sideways, a picture that is not
-there, and writing that cannot be told from its ground; at 1 366 px also code and
-equations wider than their column, which would scroll.
+once and sees it at 1 280 and 390 px, light and dark, and at 1 366 px. A fault is a table
+that is shown as text with pipes, something that is cut off (beyond the edge of the
+window and in no box that scrolls, or hidden by its box), a page that scrolls sideways, a
+picture that is not there, and writing that cannot be told from its ground; at 1 366 px
+also code and equations wider than their column, which would scroll.
 """
 
 import itertools
