@@ -2900,17 +2900,19 @@ def _unique(texts):
 
 
 def id_texts(column):
-    """Cells as ids: text; 7.0 is 7, and 007 stays 007.
+    """Cells as ids: text; 7.0 is 7, also as text in the whole column, and 007 stays 007.
 
     Parameters
     ----------
     column
     """
-    out = []
+    out, there = [], [s for s in column.shown if not _is_nothing(s, {""})]
+    floats = all(isinstance(s, str) and re.fullmatch(r"[1-9]\d*\.0+", s) for s in there)
     for s in column.shown:
         if isinstance(s, float) and s.is_integer():
             s = int(s)
-        out.append(None if _is_nothing(s, {""}) else str(s))
+        text = None if _is_nothing(s, {""}) else str(s)
+        out.append(text.partition(".")[0] if text and floats else text)
     return out
 
 

@@ -335,3 +335,10 @@ def test_no_number(cell):
 def test_thousands_of_switzerland_are_no_feet():
     c = read_column("x", ["5'000.50", "16'000.50", "7'200.00"])
     assert c.values == [5000.5, 16000.5, 7200.0]
+
+
+def test_ids_with_a_point_and_a_zero_are_whole_numbers(tmp_path):
+    t = read(tmp_path, lines("id,x,y", lambda i: (f"{1000 + i}.0", X[i], i)))
+    assert t.ids[:2] == ["1000", "1001"]
+    t = read(tmp_path, lines("id,x,y", lambda i: (f"{i}.0" if i else "0.5", X[i], i)))
+    assert t.ids is None or t.ids[1] == "1.0"
