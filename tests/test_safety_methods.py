@@ -146,6 +146,17 @@ def test_odd_answers_do_no_harm(pair_cls, kind):
     assert ari(Y, fit(pair_cls, c=odd(kind))) > ari(Y, usual(pair_cls)) - 0.1
 
 
+@pytest.mark.parametrize("m", [4, 20, 100])
+@pytest.mark.parametrize("name", ["mmc", "rca", "itml", "lsml"])
+def test_must_links_alone_do_not_lump_where_a_column_is_rare(name, m):
+    "MMC kept every must-link by two clusters of a few rows: ARI 0."
+    Z = np.c_[X, np.arange(N) % 30 == 7]
+    Z = (Z - Z.mean(0)) / Z.std(0)
+    c = Constraints.from_labels(Y, n=m, random_state=1)
+    found = fit(PAIRS[name], Z, c.select(np.asarray(c.value) > 0))
+    assert ari(Y, found) > ari(Y, fit(PAIRS[name], Z)) - 0.05
+
+
 @pytest.mark.parametrize("word", [1, -1], ids=["same", "different"])
 def test_somebody_who_always_says_one_word_is_not_turned_round(pair_cls, word):
     "Two answers of three are wrong: heard or not, no more are broken than by the features."
