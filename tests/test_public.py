@@ -327,7 +327,6 @@ def test_a_stepper_works_with_every_family(name, monkeypatch):
 MANY = {  # function or constructor → how many it takes, and why; may only shrink
     # waits for a page that is being rewritten
     "correlation.learn_noise": (10, "arrays and settings of one round"),
-    "correlation._Rounds": (9, "arrays and settings of one round"),
     "experts.experts_demo": (9, "a slider for each"),
     "labelling_view.make_session": (21, "what `AskPairs` and `AskTriplets` take"),
     "labelling.Session": (16, "what `AskPairs` and `AskTriplets` take"),
