@@ -346,7 +346,6 @@ def test_no_module_defines_a_name_twice():
 SUMMARIES = {  # tables that are no rows of a grid: how many, and what they are
     "benchmarks/bench_answer_items.py": 1,  # bins of each run, beside its row
     "benchmarks/bench_baselines.py": 1,  # times, made anew
-    "benchmarks/bench_methods.py": 1,  # the comparison, with rows of a run put in
     "benchmarks/bench_outgrow.py": 1,  # nine rows of one run, made anew
     "benchmarks/summary_ncobras.py": 3,  # means over folds, made anew
     "nbs/experiments/43_answers_only.ipynb": 2,  # two tables of one run each
