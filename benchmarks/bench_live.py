@@ -102,9 +102,8 @@ def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     where = shutil.which("chromium") or "/usr/bin/chromium"
     only = sys.argv[2:]
-    print(
-        f"{n} points: scene, redraw, least, kernels in the page, native, of the processor, ratio"
-    )
+    columns = "redraw, least, kernels in the page, native, of the processor, ratio"
+    print(f"{n} points: scene, {columns}")
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=where, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1000, "height": 900})
