@@ -6,12 +6,12 @@
 __all__ = ['NOTHING', 'NO_NUMBER', 'YES', 'NO', 'IMAGE_ENDS', 'KINDS', 'USED',
            'TEXT_WEIGHT', 'MOST_CATEGORIES', 'clean', 'decimal_sign', 'to_float',
            'NumberCell', 'number_cell', 'DateCell', 'date_cell', 'compact_day',
-           'time_cell', 'date_order', 'date_text', 'Column', 'read_numbers', 'read_dates',
-           'read_times', 'says_name', 'says_code', 'word_kind', 'one_spelling',
-           'read_column', 'table_text', 'Cells', 'find_separator', 'has_header',
-           'cut_table', 'read_cells', 'file_decimal', 'fit_recipe', 'check_recipe',
-           'build_features', 'features_of', 'feature_names', 'Table', 'find_id',
-           'id_texts', 'Written', 'read_table', 'apply_recipe', 'unseen_words']
+           'time_cell', 'date_order', 'date_text', 'part_cell', 'Column', 'read_numbers',
+           'read_dates', 'read_times', 'says_name', 'says_code', 'word_kind',
+           'one_spelling', 'read_column', 'table_text', 'Cells', 'find_separator',
+           'has_header', 'cut_table', 'read_cells', 'file_decimal', 'fit_recipe',
+           'check_recipe', 'build_features', 'features_of', 'feature_names', 'Table',
+           'find_id', 'id_texts', 'Written', 'read_table', 'apply_recipe', 'unseen_words']
 
 # %% ../nbs/05a_tables.ipynb #813614f2
 import csv
@@ -37,22 +37,35 @@ from .vocabulary import close_words
 #| code-summary: "one cell as a number: comparison, money, sign, digits, unit"
 _INVISIBLE = dict.fromkeys(map(ord, "\ufeff\u200b\u200c\u200d\u2060\u00ad"))
 _BLANKS = dict.fromkeys(map(ord, "\u00a0\u202f\u2009\u2007\u3000"), " ")
+_SIGNS = str.maketrans("٫٬．，％٪−–‒﹣－⁄", ".,.,%%-----/")
+_RAISED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
+_MONEY = (
+    r"[$€£¥₹₽₩₪₫₺฿]|US\$|R\$|[CA]\$|S?Fr\.|Rs\.?|zł|Kč|"
+    r"CHF|EUR|USD|GBP|JPY|CAD|AUD|SEK|NOK|DKK|PLN|INR|kr\.?"
+)
+_UNIT = (
+    rf"%|‰|°[CFK]?|[$€£¥₹₽₩₪₫₺฿]|[^\W\d_][^\s\d*†‡§]{{0,11}}[23]?(?:/[^\s\d*]{{1,6}}[23]?)?"
+    r"(?:/1[.,]73 ?m(?:2|²|\^2))?(?: [^\W\d_]{1,7})?|"
+    r"[x×] ?10(?:E|\^|\*\*?)?\d{1,2} ?/ ?[^\W\d_]{1,4}"
+)
 _NUMBER = re.compile(
     r"(?P<about><=?|>=?|≤|≥|~|≈|±|ca\.?|approx\.?|about)?\s*"
-    r"(?P<open>\()?\s*(?P<sign>[-+−–])?\s*"
-    r"(?P<money>[$€£¥₹]|CHF|EUR|USD|GBP|kr\.?)?\s*(?P<later>[-−–])?\s*"
-    r"(?P<body>\d[\d.,'’ ]*|[.,]\d+)(?P<part>[½¼¾⅓⅔⅛])?(?P<power>[eE][-+−]?\d+)?"
+    rf"(?P<before>{_MONEY})?\s*(?P<open>\()?\s*(?P<sign>[-+])?\s*"
+    rf"(?P<money>{_MONEY})?\s*(?P<later>-)?\s*"
+    r"(?P<body>\d[\d.,'’ ]*|[.,]\d+|(?=[½¼¾⅓⅔⅛]))(?P<part>[½¼¾⅓⅔⅛])?"
+    r"(?P<power>E[-+]?\d+|\s?[x×·*]\s?10(?:\^|\*\*)?[-+]?\d{1,3}(?![\d ]*/))?"
     r"\s*(?P<error>(?:±|\+/-)\s*\d[\d.,]*)?"
-    r"\s*(?P<minus>-)?(?P<close>\))?"
-    r"\s*(?P<unit>%|‰|°[CF]?|[$€£¥₹]|[^\W\d_][^\s\d*†‡§]{0,11})?\s*(?P<mark>[*†‡§]{1,3})?",
+    r"\s*(?P<minus>--?|—)?(?P<inner>[%‰])?(?P<close>\))?"
+    rf"\s*(?P<unit>{_UNIT})?\s*(?P<mark>[*†‡§]{{1,3}}|\+)?",
     re.IGNORECASE,
 )
+_ZERO_MONEY = re.compile(rf"(?:{_MONEY})\s*--?|--?\s*(?:{_MONEY})", re.IGNORECASE)
 _PARTS = {"½": ".5", "¼": ".25", "¾": ".75", "⅓": ".3333", "⅔": ".6667", "⅛": ".125"}
 _KEPT_TEXT = re.compile(r'="([^"]*)"')
 _TIMES_OF = {
-    **dict.fromkeys(("k", "K", "Tsd", "Tsd.", "tsd"), 1e3),
-    **dict.fromkeys(("M", "mn", "Mn", "Mio", "Mio.", "mio", "million"), 1e6),
-    **dict.fromkeys(("B", "bn", "Bn", "Mrd", "Mrd.", "mrd", "billion"), 1e9),
+    **dict.fromkeys("k K tsd tsd. thousand tausend mille mil".split(), 1e3),
+    **dict.fromkeys("M mn mio mio. million millions millionen mill.".split(), 1e6),
+    **dict.fromkeys("B bn mrd mrd. billion billions milliarde milliarden".split(), 1e9),
 }
 _GROUPS = re.compile(r"\d{1,3}([.,'’ ])\d{3}(\1\d{3})*|\d{1,2}(,\d{2})+,\d{3}|\d+")
 
@@ -67,6 +80,7 @@ def clean(cell):
     if isinstance(cell, str):
         cell = cell.translate(_INVISIBLE).translate(_BLANKS).strip()
         kept = _KEPT_TEXT.fullmatch(cell)  # ="0012" keeps its zeros in Excel
+        kept = kept or re.fullmatch(r"'([-+=.]?\d[^']*)", cell)  # '0012 as well
         return kept[1] if kept else cell
     return cell
 
@@ -159,8 +173,7 @@ class NumberCell(NamedTuple):
         """
         own = decimal_sign(self.body)
         x = to_float(self.body, own if own in (".", ",") else decimal)
-        power = self.power.replace("−", "-")
-        return None if x is None else self.sign * float(f"{x!r}{power}")
+        return None if x is None else self.sign * float(f"{x!r}{self.power}")
 
 
 def number_cell(
@@ -178,28 +191,29 @@ def number_cell(
     result
         `NumberCell`, or None
     """
-    m = _NUMBER.fullmatch(cell) if len(cell) < 60 else None
+    cell = cell.translate(_SIGNS) if len(cell) < 60 else ""
+    cell = re.sub(r"10([⁻⁰¹²³⁴-⁹]+)", lambda m: "10^" + m[1].translate(_RAISED), cell)
+    if _ZERO_MONEY.fullmatch(cell):  # $ - is how ledgers write nothing
+        return NumberCell("0", 1.0, "", re.sub(r"[-\s]", "", cell), "")
+    m = _NUMBER.fullmatch(cell)
     if m is None or bool(m["open"]) != bool(m["close"]):
         return None
-    body = m["body"].strip()
+    body, minus = m["body"].strip() or "0", m["minus"]
     if body[-1] in ".," and len(body) > 1:
-        body = body[:-1]
+        body, minus = body[:-1], None  # 5,- and 5.- are round amounts
+    elif minus == "—":
+        return None
     if m["part"]:
         if not body.isdigit():
             return None
         body += _PARTS[m["part"]]
-    if m["minus"] and (m["unit"] or "")[:1].isalpha():  # 0001-A is a code
+    if minus and (m["unit"] or "")[:1].isalpha():  # 0001-A is a code
         return None
-    minus = [
-        m["sign"] in ("-", "−", "–"),
-        bool(m["later"]),
-        bool(m["open"]),
-        bool(m["minus"]),
-    ]
-    sign = -1.0 if sum(minus) % 2 else 1.0
-    unit = m["unit"] or m["money"] or ""
+    negative = m["sign"] == "-" or m["later"] or m["open"] or minus
+    unit = m["unit"] or m["inner"] or m["money"] or m["before"] or ""
     about = m["about"] or m["mark"] or m["error"] or ""
-    made = NumberCell(body, sign, m["power"] or "", unit, about)
+    power = re.sub(r".*10\D*?(?=[-+]?\d+$)", "e", m["power"] or "")
+    made = NumberCell(body, -1.0 if negative else 1.0, power, unit, about)
     fits = any(to_float(body, d) is not None for d in ".,")
     return made if fits else None
 
@@ -218,17 +232,28 @@ _MONTHS = {
 }
 _CLOCK = (
     r"(?:[T ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,]\d+)?)?\s*([AaPp][Mm])?\s*"
-    r"(?:Z|[A-Z]{2,5}|[-+]\d{2}:?\d{2})?)?"
+    r"(?:Z|[A-Z]{2,5})?(?:[-+]\d{1,2}(?::?\d{2})?)?)?"
 )
 _YEAR_FIRST = re.compile(r"(\d{4})([-/.])(\d{1,2})\2(\d{1,2})" + _CLOCK)
 _YEAR_LAST = re.compile(r"(\d{1,2})([-/.])\s?(\d{1,2})\2\s?(\d{4}|\d{2})" + _CLOCK)
 _WORDS = re.compile(
-    r"(\d{1,2})(?:st|nd|rd|th)?[.\s-]*([^\W\d_]{3,9})[.,\s-]*(\d{4}|\d{2})" + _CLOCK
+    r"(\d{1,2})(?:st|nd|rd|th)?(?: of)?[.\s/-]*([^\W\d_]{3,9})[.,\s/-]*(\d{4}|\d{2})"
+    + _CLOCK
 )
 _WORD_FIRST = re.compile(
     r"([^\W\d_]{3,9})[.\s-]*(\d{1,2})(?:st|nd|rd|th)?[,\s-]+(\d{4})" + _CLOCK
 )
 _MONTH_ONLY = re.compile(r"(\d{4})-(\d{2})")
+_MONTH_YEAR = re.compile(r"([^\W\d_]{3,9})[.,\s/-]*(\d{4}|(?<=[-' /])\d{2})")
+_YEAR_MONTH = re.compile(r"(\d{4})[.,\s/-]*([^\W\d_]{3,9})")
+_QUARTER = re.compile(r"Q([1-4])[ /-]?(\d{4})|(\d{4})[ /-]?Q([1-4])", re.IGNORECASE)
+_WEEK = re.compile(r"(\d{4})-?W(\d{2})(?:-?([1-7]))?", re.IGNORECASE)
+_EAST = re.compile(r"(\d{4})年(\d{1,2})月(?:(\d{1,2})日)?")
+_WEEKDAY = re.compile(
+    r"(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so|lun|mar|mer|jeu|ven|sam|dim|"
+    r"mié|jue|vie|sáb|dom)[^\W\d_]{0,7}[.,]*\s+(?=\S*\d|[^\W\d_]{3,9}\.? \d)",
+    re.IGNORECASE,
+)
 _TIME = re.compile(r"(\d{1,3}):([0-5]\d)(?::([0-5]\d)(?:[.,]\d+)?)?\s*([AaPp][Mm])?")
 
 
@@ -284,7 +309,7 @@ def _whole_year(text):
     year = int(text)
     if len(text) > 2:
         return year
-    return year + (1900 if year >= 70 else 2000)
+    return year + (1900 if year >= 30 else 2000)  # as spreadsheets do
 
 
 def _month_number(word):
@@ -308,7 +333,7 @@ def date_cell(
     result
         `DateCell`, or None
     """
-    if len(cell) > 40:
+    if len(cell) > 45:
         return None
     if m := _YEAR_FIRST.fullmatch(cell):
         return DateCell(
@@ -333,9 +358,28 @@ def date_cell(
             if month
             else None
         )
+    weekday = _WEEKDAY.match(cell)
+    found = _month_cell(cell)
+    return date_cell(cell[weekday.end() :]) if weekday and not found else found
+
+
+def _month_cell(cell):
+    "A month, a quarter or a week as its first day; 2024年3月5日."
+    found = None
     if m := _MONTH_ONLY.fullmatch(cell):
-        return DateCell(int(m[1]), int(m[2]), 1, 0.0, True, False)
-    return None
+        found = int(m[1]), int(m[2]), 1
+    elif m := _MONTH_YEAR.fullmatch(cell):
+        found = _whole_year(m[2]), _month_number(m[1]), 1
+    elif m := _YEAR_MONTH.fullmatch(cell):
+        found = int(m[1]), _month_number(m[2]), 1
+    elif m := _QUARTER.fullmatch(cell):
+        found = int(m[2] or m[3]), 3 * int(m[1] or m[4]) - 2, 1
+    elif m := _EAST.fullmatch(cell):
+        found = int(m[1]), int(m[2]), int(m[3] or 1)
+    elif (m := _WEEK.fullmatch(cell)) and 0 < int(m[2]) < 53 and int(m[1]) > 0:
+        day = dt.date.fromisocalendar(int(m[1]), int(m[2]), int(m[3] or 1))
+        found = day.year, day.month, day.day
+    return DateCell(*found, 0.0, True, False) if found and found[1] else None
 
 
 def compact_day(cell):
@@ -397,16 +441,98 @@ def date_text(days):
     moment = dt.datetime(1970, 1, 1) + dt.timedelta(days=round(days * 86400) / 86400)
     return moment.strftime("%Y-%m-%d" if moment.time() == dt.time() else "%Y-%m-%d %H:%M")
 
+
+_UNITS_OF_TIME = {
+    word: hours
+    for hours, words in (
+        (8766, "y yr yrs year years jahr jahre jahren an ans año años"),
+        (730.5, "mo mon mos mth mths month months monat monate monaten mois mes meses"),
+        (168, "w wk wks week weeks woche wochen semaine semaines"),
+        (24, "d day days tag tage tagen jour jours día días"),
+        (1, "h hr hrs hour hours std stunde stunden heure heures"),
+        (1 / 60, "min mins minute minutes minuten"),
+        (1 / 3600, "s sec secs second seconds sek sekunden seconde secondes"),
+    )
+    for word in words.split()
+}
+_SPAN = re.compile(r"(\d+(?:[.,]\d+)?)\s*([^\W\d_]{1,8})\.?,?\s*(?:and|und|et)?\s*")
+_FRACTION = re.compile(r"([-+]?)(?:(\d+)[ -])?(\d{1,3})\s?/\s?(2|3|4|5|6|8|10|16|32|64)")
+_FEET = re.compile(
+    r"(\d+)\s*(?:'|’|′|ft\.?|feet)\s*(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:\"|”|″|''|in\.?|inch(?:es)?)?)?",
+    re.IGNORECASE,
+)
+_ANGLE = re.compile(
+    r"([NSEW]?)\s*(\d{1,3})\s*°\s*(?:(\d{1,2}(?:[.,]\d+)?)\s*['’′]\s*)?"
+    r"(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:\"|”|″|'')\s*)?([NSEW]?)",
+    re.IGNORECASE,
+)
+_LAP = re.compile(r"(\d{1,3}):([0-5]\d[.,]\d+)")
+
+
+def _spans(cell):
+    "Numbers and units of time in `1h 30m`, or None; `m` after years is a month."
+    found, at = [], 0
+    while m := _SPAN.match(cell, at):
+        unit = m[2].casefold()
+        if unit == "m":
+            unit = "mo" if any(_UNITS_OF_TIME[u] > 700 for _, u in found) else "min"
+        if unit not in _UNITS_OF_TIME:
+            return None
+        found.append((float(m[1].replace(",", ".")), unit))
+        at = m.end()
+    return found if found and at == len(cell) else None
+
+
+def part_cell(
+    cell: str,  # a cleaned cell
+    kind: str,  # fraction, feet, angle, span or lap
+):  # a number, or None
+    """A quantity written in parts: 1 1/2 · 5'4" · 47°22'12"N · 1h 30m · 1:02.5.
+
+    Parameters
+    ----------
+    cell : str
+        a cleaned cell
+    kind : str
+        fraction, feet, angle, span or lap
+
+    Returns
+    -------
+    result
+        a number, or None
+    """
+    number = lambda text: float((text or "0").replace(",", "."))
+    if kind == "fraction" and (m := _FRACTION.fullmatch(cell)):
+        if int(m[3]) < int(m[4]):
+            return (-1 if m[1] == "-" else 1) * (number(m[2]) + int(m[3]) / int(m[4]))
+    if kind == "feet" and (m := _FEET.fullmatch(cell)):
+        return 12 * number(m[1]) + number(m[2])
+    if kind == "angle" and (m := _ANGLE.fullmatch(cell)):
+        side = (m[1] or m[5]).upper()
+        size = number(m[2]) + number(m[3]) / 60 + number(m[4]) / 3600
+        return -size if side in ("S", "W") else size
+    if kind == "span" and (found := _spans(cell)):
+        return sum(x * _UNITS_OF_TIME[u] for x, u in found)
+    if kind == "lap" and (m := _LAP.fullmatch(cell)):
+        return 60 * number(m[1]) + number(m[2])
+    return None
+
 # %% ../nbs/05a_tables.ipynb #8b9f6c7a
 #| code-fold: true
 #| code-summary: "which words stand for nothing, which for yes and no, which columns hold names"
 NOTHING = frozenset(
     "|n/a|na|n.a.|nan|null|<na>|nat|#n/a|#na|#null!|#div/0!|#value!|#ref!|#name?|#num!|"
-    "-|--|---|–|—|?|??|.|..|...|k.a.|k. a.|keine angabe|not available|missing".split("|")
+    "-|--|---|–|—|?|??|.|..|...|k.a.|k. a.|keine angabe|not available|"
+    "missing|:|\\n|(null)|<null>|no data|nodata|fehlt|fehlend|not applicable".split("|")
 )
-NO_NUMBER = NOTHING | frozenset(
-    "none|nil|unknown|unbekannt|nd|n.d.|not done|tbd|pending|x|"
-    "inf|-inf|+inf|infinity".split("|")
+_TOO_SMALL = frozenset(
+    "nd n.d. <lod <loq <mdl <dl <bdl lod loq bdl blq bql undetected undetermined "
+    "nachweisgrenze n.n. <ng unterhalb".split()
+)
+NO_NUMBER = (
+    NOTHING
+    | _TOO_SMALL
+    | frozenset("none|nil|unknown|unbekannt|nd|n.d.|not done|tbd|pending|x".split("|"))
 )
 YES = frozenset(
     "yes y true t ja j oui sí si sì sim x ✓ ✔ ☑ ✅ wahr vrai vero verdadero "
@@ -427,6 +553,9 @@ _NAME_WORDS = frozenset(
 _ID_WORDS = frozenset(
     "id ids key uid uuid guid identifier kennung nr no number index mrn subject "
     "participant respondent record barcode sku".split()
+)
+_REPEATED_IDS = frozenset(  # rows of one patient may share them
+    "id ids uid uuid guid identifier kennung mrn barcode sku pid".split()
 )
 _COUNTERS = frozenset(
     ["", "#", "nr", "no", "no.", "nr.", "row", "index", "unnamed: 0", "zeile"]
@@ -484,10 +613,18 @@ class Column(NamedTuple):
         return sum(v is None for v in self.values)
 
 
+_CELL_ERROR = re.compile(
+    r"#[^\W\d][^\s]{0,12}[!?]|#N[VD]|#N/[AD]|#¡.{1,8}!|#¿.{1,8}\?", re.I
+)
+
+
 def _is_nothing(cell, words=NOTHING):
     if cell is None or (isinstance(cell, float) and not math.isfinite(cell)):
         return True
-    return isinstance(cell, str) and cell.casefold() in words
+    if not isinstance(cell, str):
+        return False
+    error = words and cell.startswith("#") and _CELL_ERROR.fullmatch(cell)
+    return cell.casefold() in words or bool(error)
 
 
 def _typed(cell):
@@ -584,12 +721,28 @@ def read_numbers(
             "beyond 1e150 cannot be squared. Divide the column, or leave it out."
         )
     alarms += _codes_for_nothing(values, where)
-    units = Counter(f[1].unit.casefold() for f in forms if f and f[1] and f[1].unit)
+    units = _units(forms, cells, notes)
     values = _percent(values, forms, units, notes)
     if len(units) == 1 and "%" not in units:
         notes.append(
             f"unit {next(f[1].unit for f in forms if f and f[1] and f[1].unit)} left out"
         )
+        alarms += _unit_here_and_there(values, forms, cells, where)
+    gaps = sum(v is None for v in values)
+    if gaps > 0.5 * len(values):
+        notes.append(
+            f"{gaps} of {len(values)} cells without a number: the median fills them"
+        )
+    small = [c for c in cells if isinstance(c, str) and c.casefold() in _TOO_SMALL]
+    if small:
+        notes.append(
+            f"{counted(len(small), 'cell')} such as {small[0]!r} (too small to measure) "
+            f"{'counts' if len(small) == 1 else 'count'} as missing"
+        )
+    thirds = [c for c, f in zip(cells, forms) if f and f[1] and decimal in f[1].body]
+    if len(thirds) == len(open_ones) > 2 and not sure and not unusual:
+        x = next(f[1].value(decimal) for f in forms if f and f[1])
+        notes.append(f"{thirds[0]!r} read as {x:g}, not as a thousand")
     about = [i for i, f in enumerate(forms) if f and f[1] and f[1].about]
     if about:
         cell = cells[about[0]]
@@ -597,10 +750,57 @@ def read_numbers(
     return values, notes, dict(decimal=decimal, units=sorted(units)), alarms
 
 
+_FLAGS = {"h", "l", "hh", "ll", "hi", "lo", "high", "low"}
+
+
+def _units(forms, cells, notes):
+    "How often each unit stands there; year and years are one, H and L are a laboratory's."
+    of = {i: f[1].unit.casefold().rstrip(".") for i, f in enumerate(forms) if f and f[1]}
+    of = {i: {"percent": "%", "pct": "%", "prozent": "%"}.get(u, u) for i, u in of.items()}
+    said = {u for u in of.values() if u}
+    if said and said <= {"st", "nd", "rd", "th"}:  # 1st, 2nd
+        of, said = dict.fromkeys(of, ""), set()
+    if (
+        said
+        and said <= _FLAGS
+        and len([f for f in forms if f]) > sum(map(bool, of.values()))
+    ):
+        k = next(i for i, u in of.items() if u)
+        notes.append(f"flags as in {cells[k]!r} left out")
+        said = set()
+    for i, u in of.items():
+        single = next((s for s in (u[:-1], u[:-2]) if s in said and u[len(s) :] in "es"), u)
+        of[i] = single if u in said else ""
+        form = forms[i][1]
+        forms[i] = (
+            None,
+            form._replace(unit=form.unit if of[i] not in ("%", "") else of[i]),
+        )
+    return Counter(u for u in of.values() if u)
+
+
+def _unit_here_and_there(values, forms, cells, where):
+    "500 g among cells without a unit, most of them near 70: grams or kilograms?"
+    has = [bool(f and f[1] and f[1].unit) for f in forms]
+    some = [v for v, h in zip(values, has) if h and v]
+    others = [v for v, h in zip(values, has) if not h and v]
+    if not some or not others:
+        return []
+    ratio = abs(statistics.median(some) / statistics.median(others))
+    if 0.05 < ratio < 20:
+        return []
+    k = has.index(True)
+    return [
+        f"{cells[k]!r} ({where(k)}) has a unit and others have none, and their sizes "
+        "differ: write one unit"
+    ]
+
+
 def _times(values, forms, cells, where, alarms):
     "1.2K beside 900 and 3M: each as the number that it stands for."
     there = [i for i, f in enumerate(forms) if f]
     unit = {i: forms[i][1].unit if forms[i][1] else "" for i in there}
+    unit = {i: u if len(u) < 2 else u.casefold() for i, u in unit.items()}
     said = set(unit.values())
     if len(said) < 2 or not said <= {"", *_TIMES_OF}:
         return values
@@ -694,10 +894,21 @@ def read_dates(
         k = next(i for i, f in enumerate(forms) if f and not f.sure)
         day = date_text(forms[k].day("dmy") or 0)
         alarms.append(f"day and month cannot be told apart: {cells[k]!r} read as {day}")
+    short = [c for c, f in zip(cells, forms) if f and f"{f.year:04}" not in c]
+    short = [c for c in short if not re.search(r"\d{4}", c)]
+    notes = (
+        [f"days, {_two_digits(short[0], forms[cells.index(short[0])])}"]
+        if short
+        else ["days"]
+    )
     order = order or (found if found in ("dmy", "mdy") else "dmy")
     values = [None if f is None else f.day(order) for f in forms]
     alarms += _codes_for_no_day(values, where)
-    return values, ["days"], dict(order=order), alarms
+    return values, notes, dict(order=order), alarms
+
+
+def _two_digits(cell, form):
+    return f"years of two digits from 1930 to 2029: {cell!r} is in {form.year}"
 
 
 _NEVER = ("31.12.9999", "1.1.9999", "31.12.2999", "31.12.2099", "1.1.1900", "1.1.1753",
@@ -722,6 +933,107 @@ def _codes_for_no_day(days, where):
     return out
 
 
+_DATE_WORDS = frozenset(
+    "date datum fecha data timestamp time datetime dob birthday birthdate created updated "
+    "admitted admission discharged entry start end epoch day".split()
+)
+_SERIALS = (  # name, least, most, days of one step, day of zero
+    ("days of a spreadsheet", 20_000, 60_000, 1.0, -25_569.0),
+    ("seconds since 1970", 6e8, 2.5e9, 1 / 86_400, 0.0),
+    ("milliseconds since 1970", 6e11, 2.5e12, 1 / 86_400_000, 0.0),
+)
+
+
+def _read_serials(header, cells, told=None):
+    "Days of 45300 under a header that says date: values, notes, how; else None."
+    there = [c for c in cells if not _is_nothing(c)]
+    whole = all(re.fullmatch(r"\d{5,13}([.,]\d+)?", str(c)) for c in there)
+    if not whole or not ({*re.findall(r"[^\W_]+", header.lower())} & _DATE_WORDS or told):
+        return None
+    numbers = [None if _is_nothing(c) else float(str(c).replace(",", ".")) for c in cells]
+    for name, least, most, step, zero in _SERIALS:
+        if told == name or all(least < x < most for x in numbers if x is not None):
+            days = [None if x is None else x * step + zero for x in numbers]
+            return days, [f"{name}, as in {there[0]}"], dict(serial=name, order="dmy")
+    return None
+
+
+_PART_NOTES = dict(
+    fraction="fractions", feet="feet and inches, as inches", of="points",
+    angle="degrees, minutes and seconds, as degrees", span="lengths of time",
+    lap="minutes and seconds, as seconds",
+)  # fmt: skip
+_OF = re.compile(r"(\d+(?:[.,]\d+)?)\s?/\s?(\d+)")
+
+
+def _part_value(cell, kind, of):
+    if kind == "of":
+        m = _OF.fullmatch(cell) if isinstance(cell, str) else None
+        return float(m[1].replace(",", ".")) if m and m[2] == of else None
+    found = part_cell(cell, kind) if isinstance(cell, str) else None
+    if found is None and kind in ("fraction", "lap"):
+        plain = _number_form(cell)
+        seconds = _TIME.fullmatch(cell) if isinstance(cell, str) and kind == "lap" else None
+        if seconds and not seconds[3] and not seconds[4]:
+            return 60.0 * int(seconds[1]) + int(seconds[2])
+        if plain:
+            return plain[0] if plain[1] is None else plain[1].value(".")
+    return found
+
+
+def _read_parts(cells, told=None, of=None):
+    "1 1/2, 5'4\", 1h 30m, 17/20 in most cells: values, notes, how; else None."
+    there = [c for c in cells if not _is_nothing(c, NO_NUMBER)]
+    texts = [c for c in there if isinstance(c, str)]
+    for kind in (told,) if told else _PART_NOTES:
+        if kind == "of" and not told:
+            of = Counter(m[2] for c in texts if (m := _OF.fullmatch(c))).most_common(1)
+            of = of[0][0] if of else None
+        values = [
+            None if _is_nothing(c, NO_NUMBER) else _part_value(c, kind, of) for c in cells
+        ]
+        hits = sum(v is not None for v in values)
+        if not told and (hits < 0.8 * len(there) or not _in_parts(kind, texts, values)):
+            continue
+        first = next((c for c in texts if _really(kind, c)), "")
+        notes = [f"{_PART_NOTES[kind]}, such as {first!r}"] if first else []
+        if kind == "span":
+            longest = max((abs(v) for v in values if v is not None), default=0)
+            of = of or ("hours" if longest < 72 else "days")
+            values = [v if v is None or of == "hours" else v / 24 for v in values]
+            notes = [f"{note} in {of}" for note in notes]
+        return values, notes, dict(parts=kind, of=of)
+    return None
+
+
+def _really(kind, cell):
+    "Is a cell written in parts, not only allowed beside such cells?"
+    if kind == "of":
+        return bool(_OF.fullmatch(cell))
+    return part_cell(cell, kind) is not None
+
+
+def _in_parts(kind, texts, values):
+    "Enough to say that a column is of this kind?"
+    mine = [c for c in texts if _really(kind, c)]
+    if kind == "fraction":
+        under = {m[4] for c in mine if (m := _FRACTION.fullmatch(c))}
+        whole = any(m[2] for c in mine if (m := _FRACTION.fullmatch(c)))
+        return bool(mine) and (whole or len(mine) < len(texts) or len(under) > 1)
+    if kind == "feet":
+        return any(_FEET.fullmatch(c)[2] for c in mine)
+    if kind == "angle":
+        return any(_ANGLE.fullmatch(c)[3] for c in mine)
+    if kind == "span":
+        units = {frozenset(_UNITS_OF_TIME[u] for _, u in _spans(c)) for c in mine}
+        return len(units) > 1 or any(len(u) > 1 for u in units)
+    if kind == "of":
+        total = {float(m[2]) for c in mine if (m := _OF.fullmatch(c))}
+        there = [v for v in values if v is not None]
+        return bool(there) and len(set(there)) > 1 and max(there) <= max(total)
+    return bool(mine)
+
+
 def read_times(cells):
     """Times of day or durations as hours.
 
@@ -744,16 +1056,47 @@ def _yes_no(cells):
     bare = words - NOTHING
     if not bare or not all(isinstance(c, str) or c is None for c in cells):
         return None
+    blanks = [i for i, c in enumerate(cells) if c in (None, "")]
+    if bare in ({"+"}, {"+", "(+)"}) and words & {"-", "–", "−", "(-)"}:
+        values = [{"+": "yes", "": None}.get(c or "", "no") for c in cells]
+        return values, ["+ and −"], dict(yes=["+"])
     if not bare <= YES | NO or bare <= {"0", "1"} or bare <= {"-", "?"}:
         return None
-    blanks = [i for i, c in enumerate(cells) if c in (None, "")]
     if bare <= {"x", "✓", "✔"}:
-        values = ["yes" if c and c.casefold() in YES else "no" for c in cells]
-        return values, [f"ticked or not; {counted(len(blanks), 'empty cell')} mean no"]
+        return _ticks(cells, bare)
     if not (bare & YES and bare & NO):
         return None
     known = lambda c: "yes" if c.casefold() in YES else "no" if c.casefold() in NO else None
     return [None if c is None else known(c) for c in cells], []
+
+
+def _ticks(cells, words):
+    values = ["yes" if c and c.casefold() in words else "no" for c in cells]
+    blanks = sum(c in (None, "") for c in cells)
+    notes = [f"ticked or not; {counted(blanks, 'empty cell')} mean no"]
+    return values, notes, dict(yes=sorted(words), ticked=True)
+
+
+def _one_word_and_gaps(name, cells):
+    "Phone under 'Which do you use? Phone', else nothing: ticked or not."
+    words = {str(c).casefold() for c in cells if not _is_nothing(c)}
+    blank = all(c in (None, "") for c in cells if _is_nothing(c))
+    if len(words) != 1 or not blank or len(cells) < 4:
+        return None
+    word = next(iter(words))
+    if word == "1" or (word in name.casefold() and re.search(r"[^\W\d_]", word)):
+        cells = [None if c in (None, "") else str(c) for c in cells]
+        return _ticks(cells, words) if None in cells else None
+    return None
+
+
+def _levels(words):
+    "Words for nothing, but for the minus of a column of -, +, ++."
+    signs = {c for c in words if isinstance(c, str) and not _is_nothing(c)}
+    grade = re.compile(r"\(?\+{1,4}\)?|\+/-|±|[1-4]\+|tr(ace)?\.?|neg\w*\.?", re.IGNORECASE)
+    if signs and all(map(grade.fullmatch, signs)) and any("+" in c for c in signs):
+        return NOTHING - {"-", "–", "--"}
+    return NOTHING
 
 
 def says_name(header):
@@ -768,7 +1111,10 @@ def says_name(header):
 
 _CODE_WORDS = frozenset(
     "plz|postleitzahl|zip|zip code|zipcode|postcode|post code|postal code|postalcode|"
-    "code postal|codigo postal|código postal|postnummer|postnr|postnr.|npa".split("|")
+    "code postal|codigo postal|código postal|postnummer|postnr|postnr.|npa|"
+    "sex|gender|geschlecht|race|ethnicity|religion|nationality|country|ward|region|"
+    "district|department|dept|hospital|clinic|centre|center|site|diagnosis|arm|"
+    "treatment|blood group|blood type|station|klinik|abteilung".split("|")
 )
 
 
@@ -910,11 +1256,17 @@ def read_column(
             return made("empty", [None] * len(raw), ["no cell has a value"])
         if not all(isinstance(c, (str, int, float)) for c in there):
             return made("other", _words(raw), ["neither numbers nor words"])
-        found = _yes_no(raw)
+        found = _yes_no(raw) or _one_word_and_gaps(name, raw)
         if found:
             return _unless_constant(made("yes/no", *found))
         if len(set(there)) > 1 and all(compact_day(c) is not None for c in there):
             return made("date", *read_dates(raw, where))
+        if len(set(there)) > 1 and (serial := _read_serials(name, raw)):
+            return made("date", *serial)
+        if parts := _read_parts(raw):
+            return _unless_constant(
+                made("number", *_with_lost(raw, *parts, [], where, "numbers"))
+            )
         number = _try_numbers(raw, there, decimal, default, where, name)
         if number:
             return _unless_constant(made(*number))
@@ -926,14 +1278,16 @@ def read_column(
             return _unless_constant(
                 made("number", times, ["times as hours"], {"times": True})
             )
-        words, joined = one_spelling(_words(raw))
+        words, joined = one_spelling(_words(raw, _levels(raw)))
         kind = word_kind(name, words)
         if kind != "category":
-            words, joined = _words(raw), []
+            words, joined = _words(raw, _levels(raw)), []
         notes = [_why_name(name, words)] if kind == "name" else joined
-        alarms = _two_numbers(there) + _some_numbers(there, raw, where)
+        alarms = _two_numbers(kind, there) + _some_numbers(there, raw, where)
+        alarms += _damaged_ranges(raw, where)
         alarms += _merged_cells(words) + _numbers_and_more(kind, there)
-        return _unless_constant(made(kind, words, notes, None, alarms))
+        how = {"minus": True} if _levels(raw) != NOTHING else None
+        return _unless_constant(made(kind, words, notes, how, alarms))
     except ValueError as e:
         raise ValueError(f"column {name!r}: {e}") from None
 
@@ -945,7 +1299,7 @@ def _try_numbers(raw, there, decimal, default, where, name):
         words = _words(raw)
         kind = word_kind(name, words)
         return kind, words, [f"codes such as {codes[0]!r}, not numbers"]
-    if says_code(name) and all(re.fullmatch(r"\d+", str(c)) for c in there):
+    if says_code(name) and all(re.fullmatch(r"\d+(\.0)?", str(c)) for c in there):
         words = _words(raw)
         return word_kind(name, words), words, ["the header says that these are codes"]
     forms = [c for c in there if not _is_nothing(c, NO_NUMBER)]
@@ -953,6 +1307,8 @@ def _try_numbers(raw, there, decimal, default, where, name):
     if not forms or hits < 0.8 * len(forms) or hits < 2 <= len(forms):
         return None
     values, notes, how, alarms = read_numbers(raw, where, decimal or default, bool(decimal))
+    if len(how["units"]) > max(3, 0.2 * len(forms)):
+        return None
     if len(how["units"]) > 1:
         return (
             "name",
@@ -986,8 +1342,9 @@ def _with_lost(raw, values, notes, how, alarms, where, what):
     return values, notes, how, alarms
 
 
-def _two_numbers(there):
-    pair = re.compile(r"\d+([.,]\d+)?\s*/\s*\d+([.,]\d+)?")
+def _two_numbers(kind, there):
+    signs = r"[/;x×,–-]|to|bis|, " if kind == "name" else "/"
+    pair = re.compile(rf"\d+([.,]\d+)?\s*({signs})\s*\d+([.,]\d+)?")
     hits = [c for c in there if isinstance(c, str) and pair.fullmatch(c)]
     if len(hits) < 0.8 * len(there):
         return []
@@ -1017,13 +1374,31 @@ def _some_numbers(there, raw, where):
     ]
 
 
+def _damaged_ranges(raw, where):
+    "12-Oct beside 5-9: the range 10-12, taken for a date."
+    span = re.compile(r"\d{1,2}\s*[-–]\s*\d{1,2}")
+    day = re.compile(r"\d{1,2}-[^\W\d_]{3,4}|[^\W\d_]{3,4}-\d{2}")
+    ranges = [c for c in raw if isinstance(c, str) and span.fullmatch(c)]
+    days = [i for i, c in enumerate(raw) if isinstance(c, str) and day.fullmatch(c)]
+    days = [i for i in days if _month_number(re.sub(r"[\d-]", "", raw[i]))]
+    if not ranges or not days:
+        return []
+    return [
+        f"{raw[days[0]]!r} in {where(days[0])} beside {ranges[0]!r}: a range that a "
+        "spreadsheet took for a date? Write it back"
+    ]
+
+
 def _unless_constant(column):
     "A column that is the same everywhere says nothing."
     there = {v for v in column.values if v is not None}
     if column.used and len(there) == 1 and column.n_missing == 0:
         return column._replace(kind="constant", notes=["the same in every row"])
     if column.used and len(there) == 1 and column.kind != "yes/no":
-        return column._replace(kind="constant", notes=["one value and gaps"])
+        return column._replace(
+            kind="constant",
+            notes=["one value and gaps; if a gap means no, say so: --as yes/no:…"],
+        )
     return column
 
 
@@ -1031,10 +1406,14 @@ def _as_told(name, raw, there, kind, decimal, default, where, made):
     "A column read as the user says."
     if kind in ("name", "ignore", "id"):
         return made("name" if kind == "ignore" else kind, _words(raw), ["as you said"])
+    if kind == "number" and (parts := _read_parts(raw)):
+        return made("number", *_with_lost(raw, *parts, [], where, "numbers"))
     if kind == "number":
         values, *rest = read_numbers(raw, where, decimal or default, bool(decimal))
         _refuse_lost(raw, values, where, "number", NO_NUMBER)
         return made("number", *_with_lost(raw, values, *rest, where, "numbers"))
+    if kind == "date" and (serial := _read_serials(name, raw, True)):
+        return made("date", *serial)
     if kind.startswith("date"):
         order = kind.partition("-")[2] or None
         values, *rest = read_dates(raw, where, order)
@@ -1043,12 +1422,15 @@ def _as_told(name, raw, there, kind, decimal, default, where, made):
     if kind == "yes/no":
         found = _yes_no(raw)
         words = {c for c in _words(raw) if c is not None}
+        if not found and len(words) == 1 and None in _words(raw):
+            found = _ticks([str(c or "") for c in raw], {w.casefold() for w in words})
         if not found and len(words) > 2:
             raise ValueError(f"more than two words: {', '.join(sorted(words)[:4])}.")
         return made("yes/no", *found) if found else made("category", _words(raw))
     if kind == "category":
-        words, joined = one_spelling(_words(raw))
-        return made(kind, words, ["as you said", *joined])
+        words, joined = one_spelling(_words(raw, _levels(raw)))
+        how = {"minus": True} if _levels(raw) != NOTHING else None
+        return made(kind, words, ["as you said", *joined], how)
     return made(kind, _words(raw), ["as you said"])
 
 
@@ -1103,6 +1485,7 @@ def table_text(
             return read_text(path, codec), None if codec == "utf-8-sig" else "UTF-16"
     if raw[1:200:2].count(0) > 0.6 * len(raw[1:200:2]):
         return decoded(raw, name, "utf-16-le"), "UTF-16 without its mark"
+    raw = raw.rstrip(b"\0\x1a")  # instruments fill up their last block
     if b"\0" in raw:
         return decoded(raw, name), None  # raises, and names the line
     odd_bytes = re.search(rb"[\x01-\x08\x0e-\x19\x1c-\x1f]", raw)
@@ -1118,15 +1501,16 @@ def table_text(
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
     odd = [ch for ch in text if ord(ch) > 127]
+    central = re.search(r"[^\W\d_][³¹¿¼¾][^\W\d_]|£[^\W\d_]|[^\W\d_A-Z]Ÿ", text)
     in_rows = sum(len(run) for run in re.findall(r"[^\x00-\x7f]{3,}", text))
     usual = sum(
         ch in "äöüÄÖÜßéèêëàâáåæçñøóòôõíìîúùûÉÅØÆÑÇ°²³µ€£–—’‘“”…·§±×½ " for ch in odd
     )
-    if in_rows > 0.3 * len(odd) or usual < 0.6 * len(odd):
+    if in_rows > 0.3 * len(odd) or usual < 0.6 * len(odd) or central:
         line = next(k for k, l in enumerate(raw.split(b"\n"), 1) if max(l, default=0) > 127)
         raise ValueError(
             f"{name} is not UTF-8 (line {line}), and as Western European text it makes no "
-            "sense. Say its encoding: encoding='cp1251', 'cp1250', 'shift_jis', "
+            "sense. Say its encoding: encoding='cp1250', 'cp1251', 'shift_jis', "
             "'gb18030', … "
             "(--encoding on the command line), or save it as UTF-8."
         )
@@ -1164,21 +1548,49 @@ class Cells(NamedTuple):
     decimal: str  # the decimal sign that this kind of file writes
 
 
-def _lines_by(text, sep):
+_BLANKS_OF_TWO, _ONE_COLUMN = "  ", "\x1f"
+
+
+def _lines_by(text, sep, name=None):
+    "Every line as cells; with a name of the file, an open quotation mark is an error."
     if sep == " ":
         cells = re.compile(r"\"[^\"]*\"|'[^']*'|\S+")
         split = [(k, cells.findall(l)) for k, l in enumerate(text.splitlines(), 1)]
-        return [(k, [c.strip("\"'") for c in r]) for k, r in split if r]
+        return [(k, [c.strip("\"'") for c in r]) for k, r in split]
+    if sep == _BLANKS_OF_TWO:
+        split = [re.split(r"\s{2,}|\t", l.strip()) for l in text.splitlines()]
+        return [(k, r if any(r) else []) for k, r in enumerate(split, 1)]
     csv.field_size_limit(2**31 - 1)
     first = text.split("\n", 1)[0].strip()
     single = re.fullmatch(rf"'[^']*'({re.escape(sep)}'[^']*')+", first)
     quote = "'" if single else '"'
     lines = io.StringIO(text, newline="")
-    reader, out = csv.reader(lines, delimiter=sep, quotechar=quote), []
+    skip = sep in ",;|"
+    reader = csv.reader(lines, delimiter=sep, quotechar=quote, skipinitialspace=skip)
+    out = []
+    before, raw = 0, None
     for r in reader:
-        if r:
-            out.append((reader.line_num, r))
+        if name and reader.line_num > before + 1:
+            raw = raw or text.splitlines(keepends=True)
+            _refuse_open_quote(raw[before : reader.line_num], sep, quote, before + 1, name)
+        before = reader.line_num
+        out.append((reader.line_num, r))
     return out
+
+
+def _refuse_open_quote(lines, sep, quote, first, name):
+    "A cell over several lines is well if it is closed, and holds no whole rows."
+    try:
+        cells = list(csv.reader(lines, delimiter=sep, quotechar=quote, strict=True))[0]
+        inner = [l.count(sep) for c in cells for l in c.splitlines()[1:-1]]
+        closed = len(cells) < 3 or len(inner) < 2 or {*inner} != {len(cells) - 1}
+    except csv.Error:
+        closed = False
+    if not closed:
+        raise ValueError(
+            f"a quotation mark in line {first} of {name} seems to be open: what follows, to "
+            f"line {first + len(lines) - 1}, would be one cell. Close it, or write it twice."
+        )
 
 
 def _commas_are_decimal(head):
@@ -1205,22 +1617,60 @@ def find_separator(
         ",", ";", tab, "|" or " "
     """
     head = "\n".join(text.splitlines()[:200])
+    if _one_column_of_decimals(head):
+        return _ONE_COLUMN
     best, best_score = ",", (0.0, False, 0, 0)
     for rank, sep in enumerate((",", "|", ";", "\t")):
-        split = _lines_by(head, sep)
+        split = [(k, r) for k, r in _lines_by(head, sep) if r]
         sizes = Counter(len(r) for _, r in split)
         size, hits = max(sizes.items(), key=lambda s: (s[1] * (s[0] > 1), s[0]))
         share = round(hits / sum(sizes.values()), 1) if size > 1 else 0
         score = (share, len(split[0][1]) == size, rank, size)
         if size > 1 and score > best_score:
             best, best_score = sep, score
-    if best_score[0] < 0.5 or (best == "," and _commas_are_decimal(head)):
-        sizes = {len(r) for _, r in _lines_by(head, " ")}
-        numeric = [c for _, r in _lines_by(head, " ")[1:] for c in r]
-        share = np.mean([number_cell(c) is not None for c in numeric]) if numeric else 0
-        if len(sizes) == 1 and sizes != {1} and share > 0.6:
-            return " "
+    sizes = [len(r) for _, r in _lines_by(head, best) if r and not r[0].startswith("#")]
+    loose = (
+        sizes
+        and sizes[0] == 1
+        and best_score[0] < 0.9
+        and sizes.count(1) > 0.2 * len(sizes)
+    )
+    if best_score[0] < 0.5 or loose or (best == "," and _commas_are_decimal(head)):
+        return _blanks_between(head) or best
     return best
+
+
+def _one_column_of_decimals(head):
+    "A header without a comma above 5,0 and 12,5: one column, unless the first part counts."
+    first, *lines = [l.strip() for l in head.splitlines() if l.strip()] or [""]
+    decimal = re.compile(r"[-+−]?\d{1,3}((\.\d{3})*|\d*),\d+\s*[^\W\d_%]{0,5}%?")
+    if len(lines) < 2 or "," in first or not all(map(decimal.fullmatch, lines)):
+        return False
+    return [l.split(",")[0] for l in lines] not in _counters(len(lines))
+
+
+def _blanks_between(head):
+    "Blanks, two blanks or nothing between the columns; None: not found."
+    rows = [r for _, r in _lines_by(head, " ") if r]
+    sizes = [len(r) for r in rows]
+    numeric = [c for r in rows[1:] for c in r]
+    share = np.mean([number_cell(c) is not None for c in numeric]) if numeric else 0
+    alike = sizes and len({*sizes[1:]}) == 1 and sizes[-1] - sizes[0] in (0, 1)
+    quoted = head.split("\n", 1)[0].count('"') > 3
+    if alike and sizes[-1] > 1 and (quoted or share > 0.6 and sizes[0] == sizes[-1]):
+        return " "
+    wide = [len(r) for _, r in _lines_by(head, _BLANKS_OF_TWO) if r]
+    if len(wide) > 2 and len({*wide}) == 1 and wide[0] > 1:
+        return _BLANKS_OF_TWO
+    for sep in "^~¦":
+        sizes = [len(r) for _, r in _lines_by(head, sep) if r]
+        if len({*sizes}) == 1 and sizes[0] > 1:
+            return sep
+    first = head.split("\n", 1)[0]
+    single = all(sep not in first for sep in ",;|\t") and "," in head
+    return (
+        _ONE_COLUMN if single and any("," not in l for l in head.splitlines()[1:]) else None
+    )
 
 
 def _looks_like_year(cell):
@@ -1231,7 +1681,7 @@ def has_header(
     rows: list,  # the first rows of cells
     name: str = "the file",
 ) -> bool:
-    """Is the first row a header? Numbers are one only if they are years above other numbers.
+    """Is the first row a header? Numbers are one only if they count, or are years or dates.
 
     Parameters
     ----------
@@ -1243,25 +1693,81 @@ def has_header(
     -------
     bool
     """
-    first = [clean(c) if isinstance(c, str) else c for c in rows[0]]
-    text = [c for c in first if isinstance(c, str)]
-    if len(text) < len(first):
-        return all(isinstance(c, str) or c is None for c in first)
-    filled = [c for c in first if not _is_nothing(c)]
-    if any(_number_form(c) is None and date_cell(c) is None for c in filled):
-        return True
-    years = [c for c in filled if _looks_like_year(c)]
-    if len(years) >= 2 and len(years) >= len(filled) - 1 and len(set(years)) == len(years):
-        below = [clean(str(c)) for r in rows[1:] for c, h in zip(r, first) if h in years]
-        alike = sum(_looks_like_year(c) for c in below)
-        if not alike:
+    first = [_typed(c) for c in rows[0]]
+    there = [j for j, c in enumerate(first) if not _is_nothing(c)]
+    values = [j for j in there if _is_value(first[j])]
+    texts = [j for j in there if j not in values]
+    if not values:
+        return bool(texts)
+    below = {j: [_typed(r[j]) for r in rows[1:] if j < len(r)] for j in there}
+    below = {j: [c for c in cells if not _is_nothing(c)] for j, cells in below.items()}
+    if not all(sum(map(_is_value, below[j])) >= 0.8 * len(below[j]) for j in values):
+        return bool(texts)
+    if _years_above_years([str(first[j]) for j in values], below, values):
+        if texts:
             return True
         raise ValueError(
-            f"the first line of {name} holds the years {', '.join(years[:3])}, and so do "
-            "cells "
-            "below: header or data? Say header=True or False (--header yes, --header no)."
+            f"the first line of {name} holds the years "
+            f"{', '.join(str(first[j]) for j in values[:3])}, and so do cells below: header "
+            "or data? Say header=True or False (--header yes, --header no)."
         )
-    return False
+    if _numbers_as_names([first[j] for j in values], [below[j] for j in values], there):
+        return True
+    if not texts or any(_like_below(first[j], below[j]) for j in texts):
+        return False
+    if 0 not in there:
+        return True
+    raise ValueError(
+        f"the first line of {name} holds the words {_quote([first[j] for j in texts])} and "
+        f"the numbers {_quote([first[j] for j in values])}: header or data? Say "
+        "header=True or False (--header yes, --header no)."
+    )
+
+
+def _years_above_years(first, below, values):
+    years = [c for c in first if _looks_like_year(c)]
+    if len(years) < 2 or len(years) < len(first) - 1 or len({*years}) < len(years):
+        return False
+    return any(_looks_like_year(str(c)) for j in values for c in below[j])
+
+
+def _numbers_as_names(first, below, there):
+    "0, 1, 2 · 400, 410, 420 · 2019, 2020 · Jan-20, Feb-20: above cells of another kind."
+    texts = [str(c) for c in first]
+    dated = [_looks_like_year(c) or bool(date_cell(c)) for c in texts]
+    if all(map(_looks_like_year, texts)) and len({*texts}) == len(texts):
+        return len(texts) > 1 or len(there) > 1
+    if all(dated):
+        return not any(
+            isinstance(c, str) and date_cell(c) for cells in below for c in cells
+        )
+    forms = [f for c in first if (f := _number_form(c))]
+    numbers = [f[0] if f[1] is None else f[1].value(".") for f in forms]
+    if len(numbers) < len(first) or None in numbers:
+        return False
+    steps = {b - a for a, b in zip(numbers, numbers[1:])}
+    if steps == {1.0} and numbers[0] in (0.0, 1.0):
+        return 0 not in there or len(there) > len(first)
+    if len(numbers) < 4 or not (min(steps) > 0 or max(steps) < 0):
+        return False
+    rows = list(zip(*below))[:20]
+    rising = lambda r: len({*map(str, r)}) == len(r) and sorted(r, key=_size_of) == list(r)
+    return sum(map(rising, rows)) < 0.3 * len(rows)
+
+
+def _size_of(cell):
+    form = _number_form(cell)
+    found = form and (form[0] if form[1] is None else form[1].value("."))
+    return found if found is not None else math.inf
+
+
+def _like_below(cell, below):
+    "Does a word stand again below, or look like the words there: p001 above p002?"
+    shape = lambda c: re.sub(r"\d+", "0", re.sub(r"[^\W\d_]", "a", str(c)))
+    if cell in below:
+        return True
+    alike = sum(shape(c) == shape(cell) for c in below)
+    return any(ch.isdigit() for ch in str(cell)) and alike > 0.5 * len(below)
 
 
 def _unique_names(first, notes):
@@ -1332,11 +1838,12 @@ def cut_table(
     numbered = [(k, r) for k, r in numbered if _filled(r)]
     if not numbered:
         raise ValueError(f"{name} is empty.")
+    numbered = _without_comments(numbered, notes)
     width = max(_last_filled(r) for _, r in numbered)
-    above = 0
+    above = max(_smaller_blocks(numbered, blank), _keys_and_values(numbered))
     while (
         width > 2
-        and above < min(10, len(numbered) - 2)
+        and above < min(40, len(numbered) - 2)
         and _filled(numbered[above][1]) <= 1
     ):
         above += 1
@@ -1367,6 +1874,7 @@ def cut_table(
         )
         body = body[:-below]
     body = _without_totals(body, size, decimal, notes)
+    body = _without_headings(body, size, notes)
     ragged = [(k, r) for k, r in body if len(r) != size]
     if ragged:
         k, r = ragged[0]
@@ -1399,6 +1907,64 @@ def cut_table(
         else [f"column {j + 1}" for j in range(size)]
     )
     return Cells(name, names, rows, [k for k, _ in body], notes, decimal)
+
+
+def _without_comments(numbered, notes):
+    "Lines that begin with # go, but for a header such as #id,x,y and ids such as #12."
+    marked = [str(r[0]).lstrip().startswith("#") for _, r in numbered]
+    if not any(marked) or all(marked):
+        return numbered
+    usual = Counter(len(r) for (_, r), m in zip(numbered, marked) if not m)
+    usual = usual.most_common(1)[0][0]
+    start = marked.index(False)
+    gone = {k for k, m in enumerate(marked) if m and k < start}
+    body = [r for _, r in numbered[start : start + 50]]
+    headed = (
+        len(body) > 1
+        and any(_is_value(c) for c in body[1])
+        and not any(_is_value(c) for c in body[0])
+    )
+    if start and len(numbered[start - 1][1]) == usual > 1 and not headed:
+        gone.discard(start - 1)
+    gone |= {
+        k
+        for k in range(start, len(numbered))
+        if marked[k]
+        and (len(numbered[k][1]) != usual or _filled(numbered[k][1]) < 2 < usual)
+    }
+    if gone:
+        k, row = numbered[min(gone)]
+        notes.append(f"{counted(len(gone), 'comment')} left out: line {k}, {_quote(row)}")
+    return [pair for k, pair in enumerate(numbered) if k not in gone]
+
+
+def _smaller_blocks(numbered, blank):
+    "How many lines stand in narrow blocks above the widest one, as instruments write them."
+    blocks = [[numbered[0]]]
+    for a, b in zip(numbered, numbered[1:]):
+        if any(a[0] < k < b[0] for k in blank):
+            blocks.append([])
+        blocks[-1].append(b)
+    size = lambda block: max(_last_filled(r) for _, r in block)
+    main = max(range(len(blocks)), key=lambda k: (len(blocks[k]) > 2, len(blocks[k])))
+    wide, before = size(blocks[main]), blocks[:main]
+    if wide < 3 or len(blocks[main]) < 3 or not before:
+        return 0
+    return sum(map(len, before)) if all(size(b) < wide for b in before) else 0
+
+
+def _keys_and_values(numbered):
+    "How many lines at the top hold a key and its value, above a wider table."
+    usual = Counter(_last_filled(r) for _, r in numbered).most_common(1)[0][0]
+    n = 0
+    for _, r in numbered[:40] if usual > 2 else []:
+        pair = _last_filled(r) <= 2 and _filled(r[:1])
+        if not pair or (len(r) >= usual and usual < 4):
+            break
+        n += 1
+    short = n and all(len(r) < usual for _, r in numbered[:n])
+    colon = n and sum(str(r[0]).strip().endswith(":") for _, r in numbered[:n]) >= n / 2
+    return n if (short and n > 1) or colon or n > 2 else 0
 
 
 def _refuse_second_table(body, blank, name):
@@ -1517,6 +2083,8 @@ def _names_a_sum(row):
 def _without_totals(body, size, decimal, notes):
     "Rows called a total go if they hold a sum of others; if not, a note names them."
     called = [k for k, (_, r) in enumerate(body) if len(r) == size and _names_a_sum(r)]
+    if body and len(body[-1][1]) == size > 1 and not _filled(body[-1][1][:1]):
+        called.append(len(body) - 1)  # a sum without a name
     plain = [k for k in range(len(body)) if k not in set(called)]
     if not called or len(plain) < 2 * max(2, len(called)):
         return body
@@ -1525,11 +2093,45 @@ def _without_totals(body, size, decimal, notes):
     if gone:
         n, line = counted(len(gone), "row"), body[gone[0]][0]
         notes.append(f"{n} with totals left out: first is line {line}")
-    kept = [k for k in called if k not in gone]
+    kept = [k for k in called if k not in gone and _filled(body[k][1][:1])]
     if kept:
         line, row = body[kept[0]]
         notes.append(f"⚠ line {line} is called {_quote(row[:1])} and counts as a row")
     return [pair for k, pair in enumerate(body) if k not in set(gone)]
+
+
+def _without_headings(body, size, notes):
+    "Controls,, above rows such as a7,1.5,2: a heading, if no id looks like it."
+    alone = [
+        k
+        for k, (_, r) in enumerate(body)
+        if len(r) == size > 2 and _filled(r) == 1 == _filled(r[:1])
+    ]
+    if not alone or len(alone) > 0.2 * len(body):
+        return body
+    firsts = [str(r[0]) for k, (_, r) in enumerate(body) if k not in alone and r]
+    signs = lambda c: re.match(r"\s*([-=*_#]{2}|>)", c)
+    gone = {
+        k
+        for k in alone
+        if signs(body[k][1][0] if isinstance(body[k][1][0], str) else "")
+        or (
+            any(ch.isdigit() for f in firsts for ch in f)
+            and not _like_below(body[k][1][0], firsts)
+            and not any(ch.isdigit() for ch in str(body[k][1][0]))
+        )
+    }
+    for found, words in (
+        (sorted(gone), "left out"),
+        ([k for k in alone if k not in gone], ""),
+    ):
+        if found:
+            line, row = body[found[0]]
+            what = f"line {line} holds only {_quote(row)}"
+            notes.append(
+                f"{what}: a heading, {words}" if words else f"⚠ {what} and counts as a row"
+            )
+    return [pair for k, pair in enumerate(body) if k not in gone]
 
 
 def _columns_of_numbers(body, size, decimal):
@@ -1570,7 +2172,10 @@ def _rows_below(body, size):
         total = total or (size > 1 and words[0] in _TOTALS | more)
         note = size > 2 and len(words) == 1 and _filled(row[:1]) == 1
         loose = len(row) < size and (_BELOW.match(words[0]) or len(words[0].split()) > 2)
-        if not (total or note or loose):
+        words_only = not any(_is_value(c) for c in row[1:])
+        above = body[-2 - n][1] if words_only and _BELOW.match(words[0]) else []
+        said = any(_is_value(c) for c in above[1:])
+        if not (total or note or loose or said):
             break
         n += 1
     return n
@@ -1613,6 +2218,8 @@ def read_cells(
         return _cells_of_excel(path, header, sheet)
     if ending == ".parquet":
         return _cells_of_parquet(path)
+    if ending == ".xls" and read_bytes(path)[:4] not in (b"", b"\xd0\xcf\x11\xe0"):
+        ending = ".txt"  # many programs call a text with tabs .xls
     if ending in (".xls", ".ods", ".numbers", ".sav", ".dta", ".rds", ".docx", ".pdf"):
         raise ValueError(
             f"{path.name}: files that end with {ending} are not read. Save it as .xlsx or "
@@ -1636,15 +2243,16 @@ def read_cells(
         raise ValueError(f"sep={sep!r}: one sign between columns, or 'tab'.")
     found = sep or find_separator(text)
     try:
-        numbered = _lines_by(text, "\t" if found == "tab" else found)
+        numbered = _lines_by(text, "\t" if found == "tab" else found, path.name)
     except csv.Error as e:
         raise ValueError(f"{path.name} cannot be read as a table: {e}.") from None
     if found != ",":
-        word = {";": "semicolons", "\t": "tabs", " ": "blanks", "|": "bars"}.get(
-            found, found
-        )
-        notes.append(f"columns are separated by {word}")
-    return cut_table(numbered, path.name, header, "," if found == ";" else ".", notes)
+        words = {";": "semicolons", "\t": "tabs", " ": "blanks", "|": "bars"}
+        word = words.get(found, "two blanks or more" if found == "  " else found)
+        one = "one column: commas are part of its cells"
+        notes.append(one if found == _ONE_COLUMN else f"columns are separated by {word}")
+    decimal = "," if found == ";" or _one_column_of_decimals(text) else "."
+    return cut_table(numbered, path.name, header, decimal, notes)
 
 
 def file_decimal(
@@ -1686,8 +2294,8 @@ def _refuse_unused(name, ending, **said):
 
 def _cells_of_object(data):
     if hasattr(data, "to_dict") and hasattr(data, "columns"):
-        columns = {str(c): list(data[c]) for c in data.columns}
-    elif isinstance(data, dict):
+        return _cells_of_frame(data)
+    if isinstance(data, dict):
         columns = {str(c): list(v) for c, v in data.items()}
     elif isinstance(data, (list, tuple)) and data and isinstance(data[0], dict):
         keys = dict.fromkeys(k for r in data for k in r)
@@ -1704,6 +2312,37 @@ def _cells_of_object(data):
         )
     rows = [list(r) for r in zip(*columns.values())]
     return Cells("the table", list(columns), rows, list(range(len(rows))), [], ".")
+
+
+def _index_name(frame):
+    "How the index of a frame is called as a column; None: it only counts the rows."
+    index = getattr(frame, "index", None)
+    if index is None or not hasattr(frame, "iloc"):
+        return None
+    if list(index) == list(range(len(index))) and index.names == [None]:
+        return None
+    name = " ".join(str(n) for n in index.names if n is not None) or "index"
+    return None if name in map(str, frame.columns) else name
+
+
+def _cells_of_frame(frame):
+    "A data frame; an index that says something is the first column."
+    notes, heads = (
+        [],
+        [" ".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns],
+    )
+    if hasattr(frame, "iloc"):
+        columns = [list(frame.iloc[:, j]) for j in range(len(heads))]
+    else:
+        columns = [list(frame[c]) for c in frame.columns]
+    if (name := _index_name(frame)) is not None:
+        words = [" ".join(map(str, v)) if isinstance(v, tuple) else v for v in frame.index]
+        heads, columns = [name, *heads], [words, *columns]
+    if not columns:
+        raise ValueError("no columns.")
+    rows = [list(r) for r in zip(*columns)]
+    names = _unique_names([h or " " for h in heads], notes)
+    return Cells("the table", names, rows, list(range(len(rows))), notes, ".")
 
 
 def _cells_of_excel(path, header, sheet):
@@ -1727,13 +2366,32 @@ def _cells_of_excel(path, header, sheet):
         values = [
             (k, list(r)) for k, r in enumerate(book[title].iter_rows(values_only=True), 1)
         ]
-        values = [(k, r) for k, r in values if _filled(r)]
-        if values and (len(values) > 2 or sheet or title == book.sheetnames[-1]):
+        filled = [(k, r) for k, r in values if _filled(r)]
+        if filled and (len(filled) > 2 or sheet or title == book.sheetnames[-1]):
+            _refuse_empty_formulas(path, title, values)
             others = [t for t in book.sheetnames if t != title]
             if others:
                 notes.append(f"sheet {title!r} was read, not {', '.join(others[:4])}")
             return cut_table(values, path.name, header, ".", notes)
     raise ValueError(f"{path.name} is empty.")
+
+
+def _refuse_empty_formulas(path, title, values):
+    "A formula whose value was never computed would count as an empty cell."
+    from openpyxl import load_workbook
+
+    sheet = load_workbook(path, read_only=True)[title]
+    rows = sheet.iter_rows(values_only=True)
+    for (k, row), written in zip(values, rows):
+        if _names_a_sum(written):
+            continue
+        for j, (value, cell) in enumerate(zip(row, written)):
+            if value is None and isinstance(cell, str) and cell.startswith("="):
+                raise ValueError(
+                    f"{path.name}, sheet {title!r}: the formula {cell[:30]!r} in line {k}, "
+                    f"column {j + 1} has no value yet. Open the file in a spreadsheet "
+                    "program and save it, or write the values."
+                )
 
 
 def _cells_of_parquet(path):
@@ -2242,18 +2900,72 @@ def _unique(texts):
 
 
 def id_texts(column):
-    """Cells as ids: text; 7.0 is 7, and 007 stays 007.
+    """Cells as ids: text; 7.0 is 7, also as text in the whole column, and 007 stays 007.
 
     Parameters
     ----------
     column
     """
-    out = []
+    out, there = [], [s for s in column.shown if not _is_nothing(s, {""})]
+    floats = all(isinstance(s, str) and re.fullmatch(r"[1-9]\d*\.0+", s) for s in there)
     for s in column.shown:
         if isinstance(s, float) and s.is_integer():
             s = int(s)
-        out.append(None if _is_nothing(s, {""}) else str(s))
+        text = None if _is_nothing(s, {""}) else str(s)
+        out.append(text.partition(".")[0] if text and floats else text)
     return out
+
+
+def _shared_ids(column, lines):
+    "Ids that stand in several rows are no quantity."
+    if _last_word(column.name) not in _REPEATED_IDS:
+        return column
+    if not column.used and column.kind != "name":
+        return column
+    texts = id_texts(column)
+    if _unique(texts) or column.kind == "yes/no":
+        return column
+    first = {}
+    twice = next(
+        (i for i, v in enumerate(texts) if v and first.setdefault(v, i) != i), None
+    )
+    if twice is None:
+        return column
+    kind = word_kind("", texts)
+    words = f"{texts[twice]!r} names lines {lines[first[texts[twice]]]} and {lines[twice]}"
+    alarm = f"{words}, so the rows are numbered: one row for each id is meant"
+    return column._replace(
+        kind=kind, values=texts, alarms=[alarm], how={},
+        notes=["the header says that these are ids"],
+    )  # fmt: skip
+
+
+def _shortened(column):
+    "Barcodes as 4.00639E+12: a spreadsheet has thrown their last digits away."
+    cells = [c for c in column.shown if isinstance(c, str)]
+    cut = [c for c in cells if re.fullmatch(r"\d([.,]\d+)?E\+1\d", c)]
+    if _last_word(column.name) not in _ID_WORDS or not cut:
+        return column
+    alarm = f"{cut[0]!r}: a spreadsheet has rounded these ids; export them as text"
+    return column._replace(kind="name", alarms=[alarm], values=_words(column.shown), how={})
+
+
+def _like_numbers(column):
+    "An alarm for cells that begin with digits and were not read as numbers."
+    words = [c for c in column.shown if isinstance(c, str) and not _is_nothing(c)]
+    silent = column.kind == "name" and not column.alarms and len(words) > 1
+    if (
+        not silent
+        or says_name(column.name)
+        or column.notes[:1] in (["as you said"], ["not chosen"])
+    ):
+        return column
+    digits = lambda c: 2 * sum(ch.isdigit() for ch in c) >= sum(map(str.isalnum, c))
+    hits = [c for c in words if re.match(r"[-+−<>]?\s?\d", c) and digits(c)]
+    if len(hits) < 0.8 * len(words) or any(n.startswith("codes") for n in column.notes):
+        return column
+    alarm = f"begin with digits, such as {hits[0][:30]!r}, and are not read as numbers"
+    return column._replace(alarms=[alarm])
 
 
 def _checked_ids(column, name, lines):
@@ -2354,6 +3066,9 @@ def read_table(
             f"{cells.name} has {counted(len(cells.rows), 'row')}: two are needed."
         )
     kinds = _checked_kinds(kinds, columns, cells)
+    index = None if isinstance(source, dict) else _index_name(source)
+    if id is None and index in cells.names and _unique(list(map(str, source.index))):
+        id = index
     where = lambda i: f"line {cells.lines[i]}"
     cells = cells._replace(decimal=file_decimal(cells))
     made = []
@@ -2363,11 +3078,16 @@ def read_table(
         made.append(found)
     id_name, ids = find_id(made, id, cells.name, cells.lines)
     made = [_as_id(c) if c.name == id_name and ids else _counter(c) for c in made]
+    made = [
+        c if c.kind == "id" or c.name in kinds
+        else _like_numbers(_shortened(_shared_ids(c, cells.lines)))
+        for c in made
+    ]  # fmt: skip
     if columns is not None:
         made = [c if c.name in columns or not c.used else _left_out(c) for c in made]
     if need_features and not any(c.used for c in made):
         chosen = [c for c in made if columns is None or c.name in columns]
-        raise ValueError(_nothing_used(cells.name, chosen))
+        raise ValueError(_nothing_used(cells, chosen))
     recipe = fit_recipe(made, id_name if ids else None, scale)
     return Table(
         cells.name, made, ids, id_name if ids else None, cells.lines, cells.notes, recipe
@@ -2415,11 +3135,28 @@ def _left_out(column):
     return column._replace(kind="name", notes=["not chosen"], alarms=[])
 
 
-def _nothing_used(name, columns):
+def _nothing_used(cells, columns):
     found = ", ".join(f"{c.name or '(no header)'} ({c.kind})" for c in columns[:8])
-    return (
-        f"No column of {name} can be used: {found}. Say what one of them is, e.g. "
-        f"kinds={{{columns[-1].name!r}: 'category'}} (--as category:{columns[-1].name})."
+    why = [f"{c.name}: {a}." for c in columns for a in c.alarms][:3]
+    across = [
+        r
+        for r in cells.rows
+        if len(r) > 3 and sum(map(_is_value, r[1:])) > 0.8 * len(r[1:])
+    ]
+    if across and len(columns) > len(cells.rows):
+        why.insert(
+            0, "Does the table lie on its side? Turn it, so that each row is a case."
+        )
+    if len(columns) == 1 and re.search(r"\S\s+\S+\s+\S", columns[0].name):
+        why.append("Only one column was found: which sign parts them (sep=, --sep)?")
+    return " ".join(
+        [
+            f"No column of {cells.name} can be used: {found}.",
+            *why,
+            "Say what one of them "
+            f"is, e.g. kinds={{{columns[-1].name!r}: 'category'}} "
+            f"(--as 'category:{columns[-1].name}').",
+        ]
     )
 
 # %% ../nbs/05a_tables.ipynb #0e7d1b9b
@@ -2513,11 +3250,22 @@ def _same_column(about, cells, decimal):
             cleaned, read_times(cleaned), ["times as hours"], how, [], where, "times"
         )
         return Column(name, kind, values, cleaned, notes, how, alarms)
+    cleaned = [_typed(c) for c in raw]
+    if how.get("parts"):
+        parts = _read_parts(cleaned, how["parts"], how["of"])
+        return Column(
+            name, kind, parts[0], cleaned,
+            *_with_lost(cleaned, *parts, [], where, "numbers")[1:],
+        )  # fmt: skip
+    if how.get("minus"):
+        column = read_column(name, [*raw, "+"], "category", where=where)
+        return column._replace(values=column.values[:-1], shown=cleaned)
+    if how.get("serial") and (parts := _read_serials(name, cleaned, how["serial"])):
+        return Column(name, kind, parts[0], cleaned, *parts[1:], [])
     told = f"date-{how['order']}" if kind == "date" and how.get("order") else kind
     default = how.get("decimal", cells.decimal)
     if kind == "yes/no":
-        cleaned = [_typed(c) for c in raw]
-        values = [None if c is None else _yes_or_no(c) for c in cleaned]
+        values = [_yes_or_no(c, how) for c in cleaned]
         values, notes, how, alarms = _with_lost(
             cleaned, values, [], how, [], where, "answers of yes or no"
         )
@@ -2568,9 +3316,11 @@ def _known_spelling(column, known):
     return column._replace(values=values)
 
 
-def _yes_or_no(cell):
-    word = str(cell).casefold()
-    return "yes" if word in YES else "no" if word in NO or word == "" else None
+def _yes_or_no(cell, how):
+    word = "" if cell is None else str(cell).casefold()
+    if word == "":
+        return "no" if how.get("ticked") else None
+    return "yes" if word in how.get("yes", YES) else "no" if word in NO else None
 
 
 def unseen_words(
