@@ -11,7 +11,7 @@ measured in the same run: one product of the `(n, S·K)` marginals with themselv
 
 import argparse, time
 import numpy as np
-from csc_nb.bayes_active import BayesianActiveClustering, best_pair, pair_scores
+from csc_nb.bayes_active import BayesForm, BayesianActiveClustering, best_pair, pair_scores
 from csc_nb.datasets import load, make_linked_blobs
 from csc_nb.oracles import NoisyOracle
 from csc_nb.sweeps import experiment
@@ -26,7 +26,7 @@ def clock(f):
 def per_question(X, y, K, S, criterion="info", questions=4):
     "Median wall and processor seconds between an answer and the next question."
     model = BayesianActiveClustering(
-        K, criterion=criterion, n_particles=S, random_state=0
+        K, criterion=criterion, form=BayesForm(n_particles=S), random_state=0
     ).start(X)
     person, t = NoisyOracle(y, random_state=0), []
     for _ in range(questions):

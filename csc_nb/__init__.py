@@ -28,7 +28,7 @@ _PUBLIC = {
     "experts": "ExpertClustering",
     "bags": "BagSpectralClustering",
     "disc": "DiSC",
-    "bayes_active": "BayesianActiveClustering",
+    "bayes_active": "BayesianActiveClustering BayesForm",
     "cobras": "COBRAS",
     "ncobras": "NCOBRAS NcobrasForm",
     "hierarchy": "LabelHierarchy",

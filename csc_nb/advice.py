@@ -66,6 +66,11 @@ def evidence() -> tuple:  # of `Evidence`
     rows = list(csv.reader(text.splitlines()))[1:]
     return tuple(Evidence(*(kind(v) for kind, v in zip(kinds, r))) for r in rows)
 
+
+def _most_wrong() -> float:
+    "The largest share of wrong answers that was measured."
+    return max(e.wrong for e in evidence())
+
 # %% ../nbs/33b_recommend.ipynb #6c50721d
 #| code-fold: true
 #| code-summary: "methods: where they live, what they take, what the comparison told them"
@@ -267,7 +272,7 @@ def _ranking(wrong, rows):
 def _why(rivals, wrong, which):
     best, plain = rivals[0], rivals[0].ari - rivals[0].above_kmeans
     if wrong is None:
-        where = "over all shares of wrong answers from 0 to 30 %"
+        where = f"over all shares of wrong answers from 0 to {_most_wrong():.0%}"
     else:
         where = f"at {best.wrong:.0%} wrong answers"
     second = (
@@ -290,8 +295,11 @@ def _limits(n_rows, n_answers, n_clusters, wrong, n_annotators):
         out.append(f"{few} are few: the comparison had one for every two rows.")
     if n_clusters is None:
         out.append("It was told the number of clusters there; here it has to find it.")
-    if wrong is not None and wrong > 0.35:
-        out.append("With so many wrong answers expect no more than k-means gives.")
+    if wrong is not None and wrong > _most_wrong():
+        out.append(
+            f"More than {_most_wrong():.0%} wrong was not measured: expect no more than "
+            "k-means gives."
+        )
     if n_annotators > 1:
         out.append(
             f"The {n_annotators} annotators get a table of errors each; the comparison "

@@ -170,27 +170,28 @@ def information(
 
 
 def teaching_bits(
-    n: int,  # answers that this annotator gave so far
-    T: int = 2,  # truths: as many rates are to be learned
+    post: np.ndarray,  # `(N, T)` chance of each truth of N questions
+    known: np.ndarray,  # `(T,)` answers that this annotator gave so far, by their truth
     prior: float = 5.0,  # answers that the prior is worth, as in chapter 41
-) -> float:  # bits
+) -> np.ndarray:  # `(N,)` bits
     """What one answer more tells about the one who gives it, eq. (4).
 
     Parameters
     ----------
-    n : int
-        answers that this annotator gave so far
-    T : int, default=2
-        truths: as many rates are to be learned
+    post : np.ndarray
+        `(N, T)` chance of each truth of N questions
+    known : np.ndarray
+        `(T,)` answers that this annotator gave so far, by their truth
     prior : float, default=5.0
         answers that the prior is worth, as in chapter 41
 
     Returns
     -------
-    float
-        bits
+    np.ndarray
+        `(N,)` bits
     """
-    return T / 2 * math.log2((n + prior + 1) / (n + prior))
+    rate = 0.5 * np.log2((known + prior + 1) / (known + prior))
+    return post**2 @ rate
 
 
 def misled_together(
@@ -1645,7 +1646,7 @@ class AskWell(ActiveLearner):
             voices = learn_voices(model, self._members, blind)
             looks = self._looks(model, kind, F)
         block = fresh_block(kind, Q, looks, looks, self._members, self._groups)
-        block = block._replace(looks=looks, open=block.open & self._answerable(Q, kind))
+        block = block._replace(looks=looks, open=self._could(block))
         place = self._place()
         for k, items, who, said in told:
             n, g, voice = place[items], self._groups[who], voices[who, k]
@@ -1670,6 +1671,15 @@ class AskWell(ActiveLearner):
             if isinstance(known, dict):
                 out[:, e] = [(kind, *q) in known for q in Q.tolist()]
         return out
+
+    def _could(self, block):
+        "`(N, E)` who may answer which question of a block, answered or not."
+        takes = np.array([block.kind in m.kinds for m in self._members])
+        if not self._by_question:
+            return np.tile(takes, (len(block.items), 1))
+        if "could" not in self._once:
+            self._once["could"] = takes & self._answerable(self._asked_list, block.kind)
+        return self._once["could"].copy()
 
     def _looks(self, model, kind, F):
         "Chance of each truth at a glance, for all questions."
@@ -1901,7 +1911,9 @@ class AskWell(ActiveLearner):
         given = np.bincount([t[2] for t in state.told], minlength=len(self._members))
         offers, can_ask, too_dear = [], [], False
         can_tell = np.zeros(len(self._members))
-        for block in state.belief.blocks(state.rng):
+        blocks = state.belief.blocks(state.rng)
+        known = self._known_answers(blocks)
+        for block in blocks:
             for e, m in enumerate(self._members):
                 limit = getattr(m, "max_calls", None)
                 spent = limit is not None and given[e] >= limit
@@ -1916,7 +1928,7 @@ class AskWell(ActiveLearner):
                 can_ask.append((block, e, ok, price, bits))
                 can_tell[e] += bits.sum()
         for block, e, ok, price, bits in can_ask:
-            teaches = teaching_bits(given[e], TRUTHS[block.kind])
+            teaches = teaching_bits(block.post[ok], known[e, block.kind])
             bits = bits + np.minimum(teaches, can_tell[e] - bits)  # all it can still tell
             rate = bits / max(price, 1e-9)
             top = np.argsort(-rate, kind="stable")[: 30 * self.batch_size]
@@ -1932,6 +1944,16 @@ class AskWell(ActiveLearner):
         offers = self._spread(state, offers, left)
         state.offers = [self._offer(o) for o in offers[:20]]
         return [q for q, _, _ in state.offers[: self._batch_length(offers, left)]]
+
+    def _known_answers(self, blocks):
+        "Answers of everybody so far, by the expected truth of their questions."
+        out = {}
+        for block in blocks:
+            answered = self._could(block) & ~block.open
+            for e in range(len(self._members)):
+                more = block.post[answered[:, e]].sum(0)
+                out[e, block.kind] = out.get((e, block.kind), 0.0) + more
+        return out
 
     def _least(self):
         "Answers before a goal can be reached: a few say nothing about the model."

@@ -28,9 +28,12 @@ from scipy.sparse import csr_array, csr_matrix, issparse
 from scipy.sparse.csgraph import shortest_path
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from .answer_table import Answers
+from .constraints import _names_numbers, read_constraints
+from .estimators import explain_bad_columns
 from .graph import _find, blocks, connected, csr_adjacency, edge_ends
 from .ids import counted
 from .vocabulary import COMPARISON, GRADE, PAIR, TRIPLE
@@ -2179,6 +2182,17 @@ def maxexp_scores(
     return _maxexp(np.ascontiguousarray(S, dtype=float), float(beta))
 
 
+def _feature_rows(X):
+    "A table of numbers, dense or in compressed rows; bad columns are named."
+    try:
+        return check_array(
+            X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False
+        )
+    except (TypeError, ValueError) as error:
+        more = explain_bad_columns(X) if getattr(X, "ndim", 0) == 2 else ""
+        raise ValueError(f"X is no table of numbers: {error}{more}") from None
+
+
 def pair_likeness(
     X,  # `(n, d)` rows, dense or sparse
     pairs: np.ndarray,  # `(p, 2)` row numbers
@@ -2354,8 +2368,10 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             the fitted object
         """
         self._check_parameters()
-        X, answers = self._sort_arguments(X, y, answers)
-        self.items_, votes = self._read(X, answers, sample_id)
+        X, answers = self._sort_arguments(X, y, answers, sample_id)
+        index = X.index if hasattr(X, "iloc") else None
+        X = None if X is None else _feature_rows(X)
+        self.items_, votes = self._read(X, answers, sample_id, index)
         n = len(self.items_)
         opinions = gather_opinions(n, votes)
         pairs, features = self._prior_pairs(X, opinions)
@@ -2442,6 +2458,8 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
         check_is_fitted(self, "labels_")
         single = np.ndim(a) == 0 and np.ndim(b) == 0
         i, j = self._codes(np.atleast_1d(a)), self._codes(np.atleast_1d(b))
+        if len(i) != len(j) and 1 not in (len(i), len(j)):
+            raise ValueError(f"{len(i)} items in a but {len(j)} in b: pairs need as many.")
         i, j = np.broadcast_arrays(i, j)
         p = self._pair_chance(i, j)
         return float(p[0]) if single else p
@@ -2475,7 +2493,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             pairs of ids, the best question first
         """
         check_is_fitted(self, "labels_")
-        if not isinstance(k, Integral) or k < 0:
+        if not isinstance(k, Integral) or isinstance(k, bool) or k < 0:
             raise ValueError(f"k is {k!r}: a whole number of questions, not negative.")
         n = len(self.items_)
         state = self._sample_seed.generate_state(4).tolist()
@@ -2487,9 +2505,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             if rule == "place" and len(i) < n * (n - 1) // 2:
                 i, j = self._beside_large(i, j, max_pairs, rng)
         else:
-            ends = [self._codes(np.array(end)) for end in zip(*among)]
-            i, j = (np.minimum(*ends), np.maximum(*ends)) if ends else np.zeros((2, 0), int)
-            i, j = i[i != j], j[i != j]
+            i, j = self._given_pairs(among)
         if not again:
             fresh = ~np.isin(i * n + j, self._answered)
             i, j = i[fresh], j[fresh]
@@ -2497,11 +2513,10 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             return []
         if rule in ("place", "joint"):
             choose = self._ask_placing if rule == "place" else self._ask_jointly
-            best = choose(i, j, k, rng)
-            return [(self.items_[i[q]], self.items_[j[q]]) for q in best]
+            return self._named(i, j, choose(i, j, k, rng))
         score = self._question_scores(i, j, rule, rng)
         best = np.lexsort((rng.random(len(i)), -np.round(score, 9)))[:k]
-        return [(self.items_[i[q]], self.items_[j[q]]) for q in best]
+        return self._named(i, j, best)
 
     # -- what follows is plumbing ------------------------------------------------
 
@@ -2546,7 +2561,7 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             raise ValueError(f"exact is {self.exact!r}: True or False.")
 
     @staticmethod
-    def _sort_arguments(X, y, answers):
+    def _sort_arguments(X, y, answers, sample_id):
         "Rows (or None) and answers, wherever they were put."
         if y is not None and answers is not None:
             raise ValueError("Answers stand in the place of y and in answers=. Give one.")
@@ -2555,23 +2570,25 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             X, answers = None, X
         if hasattr(answers, "columns"):
             answers = Answers.from_frame(answers)
-        elif hasattr(answers, "n_constraints"):
-            answers = Answers.from_constraints(answers)
         elif hasattr(answers, "n_triplets"):
             answers = Answers.from_triplets(answers)
+        elif hasattr(answers, "n_constraints"):
+            answers = Answers.from_constraints(answers)
+        elif isinstance(answers, (list, tuple, dict)):
+            named = {"ids": True} if _names_numbers(answers, sample_id) else {}
+            answers = Answers.from_constraints(read_constraints(answers, **named))
         if not isinstance(answers, Answers):
             raise TypeError(
                 f"Answers of type {type(answers).__name__} are not understood. Give an "
-                "Answers, a table with columns a, b, answer, or Constraints; rows of "
-                "features go with fit(X, answers=A)."
+                "Answers, a table with columns a, b, answer, Constraints, or "
+                "[(a, b, 'same'), …]; rows of features go with fit(X, answers=A)."
             )
         return X, answers
 
-    def _read(self, X, A, sample_id):
+    def _read(self, X, A, sample_id, index):
         "Ids of the items and the answers as arrays."
         if X is None:
             return np.asarray(A.items), self._votes(A, A.rows, np.arange(A.n_answers))
-        index = X.index if hasattr(X, "iloc") else None
         rows, kept = A.locate(X.shape[0], sample_id, index)
         named = index if sample_id is None else sample_id
         items = np.arange(X.shape[0]) if named is None else np.asarray(named)
@@ -2645,7 +2662,6 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
             keys.append((np.minimum(i, j) * n + np.maximum(i, j))[i != j])
         key = np.unique(np.concatenate(keys)).astype(np.int64)
         pairs = np.c_[key // max(n, 1), key % max(n, 1)]
-        X = X.to_numpy() if hasattr(X, "to_numpy") else X
         alike = pair_likeness(X, pairs, self.metric)[:, None]
         if not len(alike) or np.ptp(alike) <= 1e-12:
             return base, None  # rows that are all alike tell nothing
@@ -2692,14 +2708,15 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
     def _codes(self, ids):
         "Numbers of the items with these ids."
         place = {k: r for r, k in enumerate(self.items_.tolist())}
-        missing = [k for k in ids.tolist() if k not in place]
+        ids = np.asarray(ids, dtype=object).tolist()
+        missing = [k for k in ids if k not in place]
         if missing:
             close = get_close_matches(str(missing[0]), [str(k) for k in place], 3)
             hint = f" Did you mean {', '.join(close)}?" if close else ""
             raise ValueError(
-                f"{len(missing)} items are unknown: first is {missing[0]!r}.{hint}"
+                f"{counted(len(missing), 'item')} unknown: first is {missing[0]!r}.{hint}"
             )
-        return np.array([place[k] for k in ids.tolist()], dtype=np.int64)
+        return np.array([place[k] for k in ids], dtype=np.int64)
 
     def _draw(self):
         "Sampled partitions, drawn when they are first needed."
@@ -2740,6 +2757,24 @@ class CorrelationClustering(ClusterMixin, BaseEstimator):
                 key = np.minimum(u, w) * n + np.maximum(u, w)
                 stranger[rest] = (u != w) & ~np.isin(key, linked)
             yield z[i] == z[j], stranger
+
+    def _given_pairs(self, among):
+        "Pairs of ids as two arrays of numbers, the smaller first."
+        among = among if isinstance(among, str) else list(among)
+        odd = [p for p in among if isinstance(p, str) or np.shape(p) != (2,)]
+        if odd:
+            raise ValueError(
+                f"{counted(len(odd), 'entry')} of among not a pair of ids: the first is "
+                f"{odd[0]!r}. Give [(a, b), …]."
+            )
+        i, j = (self._codes([p[side] for p in among]) for side in (0, 1))
+        i, j = np.minimum(i, j), np.maximum(i, j)
+        return i[i != j], j[i != j]
+
+    def _named(self, i, j, best):
+        "Pairs of numbers as pairs of ids."
+        ids = self.items_.tolist()
+        return [(ids[i[q]], ids[j[q]]) for q in best]
 
     def _ask_placing(self, i, j, k, rng):
         "Questions that place an item or a cluster: one for each before a second for any."

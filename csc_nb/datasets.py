@@ -19,6 +19,8 @@ import numpy as np
 from sklearn.utils import Bunch
 
 # %% ../nbs/05_datasets.ipynb #e6e61032
+#| code-fold: true
+#| code-summary: "dataset_index: every benchmark set the package knows, shipped or not"
 def dataset_index() -> dict:  # name -> row of `data/index.csv`, sizes as integers
     """Every benchmark set the package knows, shipped or not.
 
@@ -37,6 +39,8 @@ def dataset_index() -> dict:  # name -> row of `data/index.csv`, sizes as intege
     return {r["name"]: r for r in rows}
 
 # %% ../nbs/05_datasets.ipynb #e4738150
+#| code-fold: true
+#| code-summary: "data_folder: the folder of reference copies, named by `CSC_NB_DATA` alone"
 def data_folder() -> Path | None:  # None when there is no such folder
     """The folder of reference copies, named by `CSC_NB_DATA` alone.
 
@@ -56,6 +60,8 @@ def data_folder() -> Path | None:  # None when there is no such folder
     )
 
 # %% ../nbs/05_datasets.ipynb #1bfc0b90
+#| code-fold: true
+#| code-summary: "_find: where a set lies"
 def _find(name, origin):
     "Path of `name` in the package or the folder, and which of them; (None, None) if"
     "neither."
@@ -103,6 +109,8 @@ class DatasetTable(list):
         )
 
 # %% ../nbs/05_datasets.ipynb #9d5bcbd0
+#| code-fold: true
+#| code-summary: "available: every benchmark set, its size and where `load` takes it from: shipped, folder, openml"
 def available() -> DatasetTable:  # one row per set
     """Every benchmark set, its size and where `load` takes it from: shipped, folder, openml.
 
@@ -176,6 +184,8 @@ def read_table(
     )
 
 # %% ../nbs/05_datasets.ipynb #19389ebb
+#| code-fold: true
+#| code-summary: "_codes, _numbers"
 def _codes(labels):
     "Codes 0…k−1 and the sorted names."
     names, y = np.unique(labels, return_inverse=True)
@@ -191,6 +201,8 @@ def _numbers(col):
     return col.astype(np.int64) if all(re.fullmatch(r"-?\d+", v) for v in col) else col
 
 # %% ../nbs/05_datasets.ipynb #af7a4dc8
+#| code-fold: true
+#| code-summary: "scale_columns: scale columns, with constant ones set to zero"
 def scale_columns(
     X: np.ndarray,  # `(n, d)`, NaN = missing
     scale: str | None = "standard",  # None, "standard" or "minmax"
@@ -279,6 +291,8 @@ def _extras(name, path, other, y, names):
     return out
 
 # %% ../nbs/05_datasets.ipynb #f954c603
+#| code-fold: true
+#| code-summary: "_missing: the error that says how to get a set"
 def _missing(name, r, error=None):
     "The exception for a set that is in none of the three places."
     say = [
@@ -461,6 +475,8 @@ def load(
     return b
 
 # %% ../nbs/05_datasets.ipynb #2ca668fc
+#| code-fold: true
+#| code-summary: "__getattr__: `load_iris` of version 0.1 is `load('iris')`; it works for one release"
 def __getattr__(name):
     "`load_iris` of version 0.1 is `load('iris')`; it works for one release."
     known = name.removeprefix("load_")
@@ -503,6 +519,8 @@ def _toy(X, y, rng, DESCR, **more):
     )
 
 # %% ../nbs/05_datasets.ipynb #3a9e32aa
+#| code-fold: true
+#| code-summary: "pair_of: the pair with number t = b(b−1)/2 + a"
 def pair_of(
     t: np.ndarray,  # pair numbers
 ) -> np.ndarray:  # `(m, 2)` rows a < b

@@ -7,8 +7,8 @@ __all__ = ['register', 'methods', 'bad_columns', 'explain_bad_columns', 'renamed
            'parameter_comments', 'parameter_sentence', 'check_scale', 'free_memory',
            'check_room', 'without_advice', 'different_rows', 'warn_fewer_clusters',
            'clearly_worse', 'kept_answers', 'misled', 'examine_fit', 'frame_index',
-           'in_pieces', 'ConstrainedClusterer', 'broken_answers', 'cannot_clique',
-           'warn_cannot_clique']
+           'in_pieces', 'ConstrainedClusterer', 'Form', 'rules_in_form', 'HasForm',
+           'broken_answers', 'cannot_clique', 'warn_cannot_clique']
 
 # %% ../nbs/01a_estimators.ipynb #14602da6
 import functools
@@ -24,6 +24,7 @@ from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numba.core import event
@@ -766,6 +767,114 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         if n < K:
             raise ValueError(f"n_samples={n} should be >= n_clusters={K}.")
         return int(K)
+
+# %% ../nbs/01a_estimators.ipynb #form-code
+#| code-fold: true
+#| code-summary: "Form, HasForm: the rules inside a method"
+class Form(BaseEstimator):
+    "Base of the rules inside a method: ours by default, `published()` the paper's."
+
+    _parameter_constraints: dict = {}
+    _published: dict = {}  # the paper's rules, where they differ from ours
+
+    @classmethod
+    def published(cls, **rules):  # rules that are to be others
+        "The paper's rules, and none of ours."
+        return cls(**{**cls._published, **rules})
+
+    def check(self):
+        "Refuse a rule that is none, in a sentence."
+        try:
+            self._validate_params()
+        except ValueError as e:
+            raise ValueError(parameter_sentence(str(e), type(self))) from None
+
+
+def rules_in_form(
+    *placed,  # rules that once followed the parameters that go by position
+):
+    "Let `__init__` take single rules, as before version 0.2, with a `FutureWarning`."
+
+    def decorate(init):
+        kinds = inspect.signature(init).parameters.values()
+        n = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in kinds)  # with `self`
+
+        @functools.wraps(init)
+        def wrapper(self, *args, **kwargs):
+            kwargs |= dict(zip(placed, args[n - 1 :]))
+            rules = self._form._get_param_names()
+            old = {k: kwargs.pop(k) for k in list(kwargs) if k in rules}
+            if old:
+                level = 4 if type(self).__init__ is wrapper else 5  # inside of `renamed`
+                kwargs["form"] = self._with_rules(kwargs.get("form"), old, level)
+            init(self, *args[: n - 1], **kwargs)
+
+        return wrapper
+
+    return decorate
+
+
+class HasForm(ConstrainedClusterer):
+    "Base of methods whose rules are one object, `form=`."
+
+    _form: type[Form] = Form
+    form: Any
+
+    @classmethod
+    def as_published(cls, **overrides):
+        "The paper's own algorithm, errors of print repaired, and nothing of ours."
+        return cls._in_form(cls._form.published(), overrides)
+
+    @classmethod
+    def _in_form(cls, form, overrides):
+        "A form with the paper's settings; an override is a parameter or a rule."
+        known = form.get_params()
+        rules = {k: v for k, v in overrides.items() if k in known}
+        others = {k: v for k, v in overrides.items() if k not in known}
+        given = {**(cls._published or {}), "form": form.set_params(**rules), **others}
+        return cls(**given)
+
+    @classmethod
+    def _with_rules(cls, form, rules, level):
+        "A form with other rules; says that they are no parameters of their own any more."
+        words = ", ".join(f"{k}={v!r}" for k, v in rules.items())
+        warnings.warn(
+            f"{cls.__name__}({words}) is now form={cls._form.__name__}({words}); "
+            "the old way goes with the next release.",
+            FutureWarning,
+            stacklevel=level - 1,
+        )
+        form = cls._form() if form is None else clone(form)
+        return form.set_params(**rules)
+
+    def set_params(self, **params):
+        "Set parameters; a rule is `form__name`."
+        rules = self._form._get_param_names()
+        old = {k: params.pop(k) for k in list(params) if k in rules}
+        if old:
+            self.form = self._with_rules(params.pop("form", self.form), old, 4)
+        if self.form is None and any(k.startswith("form__") for k in params):
+            self.form = self._form()
+        return super().set_params(**params)
+
+    def __getattr__(self, name):
+        if name not in type(self)._form._get_param_names():
+            return super().__getattr__(name)
+        warnings.warn(
+            f"{name} is now form.{name}; the old name goes with the next release.",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self._setting(name)
+
+    def _setting(self, name):
+        "One rule of the form."
+        return getattr(self._form() if self.form is None else self.form, name)
+
+    def _check_params(self):
+        super()._check_params()
+        if self.form is not None:
+            self.form.check()
 
 # %% ../nbs/01a_estimators.ipynb #6374df35
 def broken_answers(

@@ -13,6 +13,7 @@ import numpy as np
 from .constraints import Constraints, Triplets
 from .estimators import without_advice
 from .graph import closure, contradictions, explain_chain, implied
+from .heldout import HeldOut, central_choice
 from .tables import Table, features_of, fit_recipe, read_column, says_name
 from csc_nb.oracles import (
     SAVE,
@@ -35,9 +36,9 @@ __all__ = ['IMAGE_ENDS', 'KINDS', 'ADVICE', 'column_kind', 'open_image', 'featur
            'Items', 'ListState', 'FixedQuestions', 'nearest_groups', 'random_questions',
            'mixed_questions', 'pair_facts', 'links_of', 'fit_answers', 'Turn', 'Conflict',
            'Status', 'Advice', 'open_journal', 'n_contradictions', 'distance_rank',
-           'opposite', 'likely_culprits', 'with_n_clusters', 'broken_facts', 'rough_edges',
+           'opposite', 'likely_culprits', 'with_n_clusters', 'broken_facts',
            'move_named_rows', 'seeded_groups', 'fewest_groups', 'round_groups',
-           'nearest_rows', 'obey', 'one_vote_each', 'settle', 'neighbour_share',
+           'nearest_rows', 'obey', 'most_agreeing', 'settle', 'neighbour_share',
            'row_confidence', 'by_size', 'safe_cell', 'csv_text', 'Session', 'AskPairs',
            'AskTriplets', 'warm_up', 'answers_of', 'Annotators', 'merge_annotators']
 
@@ -1052,7 +1053,7 @@ def likely_culprits(
 
 # %% ../nbs/30_labelling.ipynb #6e30a003
 #| code-fold: true
-#| code-summary: "settle: candidates and a vote, then moves that keep the answers unless outvoted"
+#| code-summary: "settle: the central one of three stories, then moves that keep the answers unless outvoted"
 _STARTS: dict = dict(n_init=5, random_state=0)
 
 
@@ -1096,17 +1097,6 @@ def broken_facts(z, facts):
     facts
     """
     return (z[facts[:, 0]] == z[facts[:, 1]]) != (facts[:, 2] > 0)
-
-
-def rough_edges(z, near):
-    """Sum over the rows of the share of their nearest rows in other clusters.
-
-    Parameters
-    ----------
-    z
-    near
-    """
-    return float((z[near] != z[:, None]).mean(1).sum())
 
 
 def move_named_rows(
@@ -1252,56 +1242,34 @@ def obey(X, said, z, noise=0.05):
     return move_named_rows(z, nearest_rows(X), facts, math.log((1 - noise) / noise))
 
 
-def one_vote_each(
-    X,  # rows
-    named,  # rows that answers name
-    grown,  # clusters grown from the answers
-    groups,  # clusters of constrained k-means
-    n_near=10,  # named rows that vote
-) -> np.ndarray:  # cluster of each row
-    """k-means has one vote on every row, a named row one that fades with its distance.
-
-    Parameters
-    ----------
-    X
-        rows
-    named
-        rows that answers name
-    grown
-        clusters grown from the answers
-    groups
-        clusters of constrained k-means
-    n_near : default=10
-        named rows that vote
-
-    Returns
-    -------
-    np.ndarray
-        cluster of each row
-    """
-    from scipy.optimize import linear_sum_assignment
-    from sklearn.neighbors import NearestNeighbors
-
-    K = int(max(grown.max(), groups.max())) + 1
-    shared = np.zeros((K, K))
-    np.add.at(shared, (grown[named], groups[named]), 1)
-    own = linear_sum_assignment(-shared)[1][grown[named]]
-    index = NearestNeighbors(n_neighbors=min(n_near, len(named) - 1)).fit(X[named])
-    reach = np.median(index.kneighbors()[0][:, 0] ** 2)
-    far, who = index.kneighbors(X)
-    votes = np.zeros((len(X), K))
-    for d, j in zip(far.T, who.T):
-        votes[np.arange(len(X)), own[j]] += np.exp(-(d**2) / max(reach, 1e-12))
-    votes[np.arange(len(X)), groups] += 1
-    z = votes.argmax(1)
-    z[named] = own
-    return z
-
-
 def _facts(must, cannot):
     "`(m, 3)` row, row, ±1."
     signs = np.repeat([1, -1], [len(must), len(cannot)])
     return np.c_[np.concatenate([must, cannot]), signs]
+
+
+def most_agreeing(
+    stories,  # partitions of the same rows
+    facts,  # `(m, 3)` row, row, ±1
+) -> np.ndarray:  # one of the stories
+    """The one that agrees best with all; of equals, the one that keeps more answers.
+
+    Parameters
+    ----------
+    stories
+        partitions of the same rows
+    facts
+        `(m, 3)` row, row, ±1
+
+    Returns
+    -------
+    np.ndarray
+        one of the stories
+    """
+    kept = np.array([~broken_facts(z, facts) for z in stories], float)
+    choice = HeldOut(list(range(len(stories))), kept, np.arange(len(facts)), 0, 0)
+    alike = np.full(len(stories), 1 / len(stories))
+    return stories[central_choice(choice, stories, alike).chosen]
 
 
 def settle(
@@ -1340,23 +1308,16 @@ def settle(
     z = with_n_clusters(X, z, K)
     if not len(must) + len(cannot):
         return z
-    facts, near = _facts(must, cannot), nearest_rows(X, n_near)
-    cost = math.log((1 - noise) / noise)
+    facts, stories = _facts(must, cannot), [z]
+    grown = seeded_groups(X, must, cannot, K)
+    if len(np.unique(grown)) == K:
+        stories.append(grown)
+    if 1 < K < len(X):
+        groups = round_groups(X, must, cannot, K)
+        stories.append(np.unique(groups, return_inverse=True)[1].ravel())
+    z = most_agreeing(stories, facts)
+    return move_named_rows(z, nearest_rows(X, n_near), facts, math.log((1 - noise) / noise))
 
-    def price(labels):
-        return rough_edges(labels, near) + cost * broken_facts(labels, facts).sum()
-
-    seeded = seeded_groups(X, must, cannot, K)
-    grown = seeded if len(np.unique(seeded)) == K else z
-    z = min(z, grown, key=price)
-    named = np.unique(facts[:, :2])
-    if 1 < K < len(X) and len(named) > 1:
-        round_ = np.unique(round_groups(X, must, cannot, K), return_inverse=True)[1].ravel()
-        more = broken_facts(round_, facts).sum() - broken_facts(z, facts).sum()
-        if more >= max(3, 0.2 * len(facts)):
-            round_ = one_vote_each(X, named, grown, round_)
-        z = min(round_, z, key=price)
-    return move_named_rows(z, near, facts, cost)
 
 # %% ../nbs/30_labelling.ipynb #1012d682
 #| code-fold: true

@@ -360,7 +360,7 @@ def cluster_png(X, labels, rows=(), plane=None, size=(4.6, 3.2), dpi=90) -> byte
     ax.set_axis_off()
     ax.margins(0.06)
     out = io.BytesIO()
-    fig.savefig(out, format="png")
+    fig.savefig(out, format="png", transparent=True)
     return out.getvalue()
 
 

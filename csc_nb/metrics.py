@@ -191,6 +191,8 @@ def pair_counts(
     )
 
 # %% ../nbs/04_metrics.ipynb #ac36745f
+#| code-fold: true
+#| code-summary: "PRF, prf"
 class PRF(NamedTuple):
     "Precision, recall and their harmonic mean."
 
@@ -320,6 +322,8 @@ def pairwise_f(
     ).f
 
 # %% ../nbs/04_metrics.ipynb #928620bd
+#| code-fold: true
+#| code-summary: "ari: adjusted Rand index, eq. (3)"
 def ari(
     y_true,  # `(n,)` classes, or a `Contingency`
     y_pred=None,  # `(n,)` clusters
@@ -449,6 +453,8 @@ def variation_of_information(
     return max(0.0, info.h_true + info.h_pred - 2 * info.mutual)
 
 # %% ../nbs/04_metrics.ipynb #bec40fa4
+#| code-fold: true
+#| code-summary: "purity: share of points that belong to the most frequent class of their cluster"
 def purity(
     y_true,  # `(n,)` classes, or a `Contingency`
     y_pred=None,  # `(n,)` clusters
@@ -761,6 +767,8 @@ def edge_rf(
     return 2 * (len(s) - len(s & t))
 
 # %% ../nbs/04_metrics.ipynb #54cfea1b
+#| code-fold: true
+#| code-summary: "average_aligned_rank, eq. (6)"
 def average_aligned_rank(
     scores,  # `(D, A)` one row per data set, one column per algorithm
     higher_is_better: bool = True,  # False for errors

@@ -13,9 +13,7 @@ __all__ = ['UNIT', 'CHECK_BY', 'bad_cycle', 'enumerate_consistent', 'cycle_confi
 
 # %% ../nbs/17_ncobras.ipynb #938e7cd7
 import copy
-import functools
 import math
-import warnings
 import zlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
@@ -24,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from csc_nb.cobras import (
@@ -39,7 +37,7 @@ from csc_nb.cobras import (
     spell_out,
 )
 from .constraints import Constraints, as_constraints
-from .estimators import parameter_sentence, renamed
+from .estimators import Form, HasForm, renamed, rules_in_form
 from .graph import blocks, contradictions, ml_components
 from .oracles import SAVE, ActiveLearner, Dialogue, LearnerState, Pair
 
@@ -2265,21 +2263,9 @@ def _said_between(log, nodes=None):
 
 
 _OF_COBRAS = ("show", "n_start", "split_by", "representative")
-_RULES = (
-    "order",
-    "order_over",
-    "check_by",
-    "prior",
-    "after_correction",
-    "max_states",
-    "beyond_cap",
-    "neighbours",
-    "finish",
-    *_OF_COBRAS,
-)
 
 
-class NcobrasForm(BaseEstimator):
+class NcobrasForm(Form):
     """The rules inside `NCOBRAS`. The defaults are ours; `published()` is the paper's form.
 
     Nobody needs them to cluster: they are here to be compared. A rule of ours was adopted
@@ -2315,6 +2301,21 @@ class NcobrasForm(BaseEstimator):
         the old one, if central; "central": as in the paper
     """
 
+    _published = {
+        "order": 3,
+        "order_over": "all",
+        "check_by": "printed",
+        "prior": "uniform",
+        "after_correction": "merge_again",
+        "max_states": 200_000,
+        "beyond_cap": "drop",
+        "neighbours": None,
+        "finish": "super_instances",
+        "show": "verified",
+        "n_start": None,
+        "split_by": "largest",
+        "representative": "central",
+    }
     _parameter_constraints = {
         "order": [Interval(Integral, 0, None, closed="left"), None],
         "order_over": [StrOptions({"block", "all"})],
@@ -2360,32 +2361,6 @@ class NcobrasForm(BaseEstimator):
         self.representative = representative
 
     @classmethod
-    def published(cls, **rules):
-        """The paper's rules, and none of ours.
-
-        Parameters
-        ----------
-        **rules
-            rules that are to be others
-        """
-        paper = {
-            "order": 3,
-            "order_over": "all",
-            "check_by": "printed",
-            "prior": "uniform",
-            "after_correction": "merge_again",
-            "max_states": 200_000,
-            "beyond_cap": "drop",
-            "neighbours": None,
-            "finish": "super_instances",
-            "show": "verified",
-            "n_start": None,
-            "split_by": "largest",
-            "representative": "central",
-        }
-        return cls(**{**paper, **rules})
-
-    @classmethod
     def programmed(cls, **rules):
         """The authors' program where it departs from their print; without its abort.
 
@@ -2396,44 +2371,8 @@ class NcobrasForm(BaseEstimator):
         """
         return cls.published(**{"check_by": "lowest_order", **rules})
 
-    def check(self):
-        "Refuse a rule that is none, in a sentence."
-        try:
-            self._validate_params()
-        except ValueError as e:
-            raise ValueError(parameter_sentence(str(e), type(self))) from None
 
-
-def _rules_in_form(init):
-    "Let `__init__` take single rules, as before version 0.2, with a `FutureWarning`."
-
-    @functools.wraps(init)
-    def wrapper(self, *args, **kwargs):
-        if len(args) > 2:  # the third was `order`
-            kwargs["order"] = args[2]
-            args = args[:2]
-        old = {k: kwargs.pop(k) for k in list(kwargs) if k in _RULES}
-        if old:
-            kwargs["form"] = _with_rules(type(self), kwargs.get("form"), old)
-        init(self, *args, **kwargs)
-
-    return wrapper
-
-
-def _with_rules(cls, form, rules):
-    "A form with other rules; says that they are no parameters of their own any more."
-    words = ", ".join(f"{k}={v!r}" for k, v in rules.items())
-    warnings.warn(
-        f"{cls.__name__}({words}) is now form=NcobrasForm({words}); "
-        "the old way goes with the next release.",
-        FutureWarning,
-        stacklevel=4,
-    )
-    form = NcobrasForm() if form is None else clone(form)
-    return form.set_params(**rules)
-
-
-class NCOBRAS(COBRAS):
+class NCOBRAS(HasForm, COBRAS):
     """COBRAS that checks its answers by redundant questions, and corrects them (002).
 
     Our departures, each adopted for a gain on sets not shown here, are the defaults of
@@ -2496,7 +2435,7 @@ class NCOBRAS(COBRAS):
 
     method_name = "ncobras"
     _old_attributes = {"suspect_prob_": "suspicion_[suspects_]"}
-    _published = {"confidence": 0.95, "form": NcobrasForm.published()}
+    _form, _published = NcobrasForm, {"confidence": 0.95}
     _parameter_constraints = {
         "noise": [Interval(Real, 0, 0.5, closed="left"), StrOptions({"estimate"})],
         "confidence": [Interval(Real, 0, 1, closed="neither")],
@@ -2516,7 +2455,7 @@ class NCOBRAS(COBRAS):
         speaker="representative",
         max_worlds=None,
     )
-    @_rules_in_form
+    @rules_in_form("order")
     def __init__(
         self,
         noise=0.05,  # chance of a wrong answer, at least 0 and below 0.5; or "estimate"
@@ -2539,57 +2478,14 @@ class NCOBRAS(COBRAS):
         self.random_state = random_state
 
     @classmethod
-    def as_published(cls, **overrides):
-        "The paper's own algorithm, errors of print repaired, and nothing of ours."
-        return cls._in_form(NcobrasForm.published(), overrides)
-
-    @classmethod
     def as_programmed(cls, **overrides):
         "The authors' program where it departs from their print; without its abort."
         return cls._in_form(NcobrasForm.programmed(), overrides)
 
-    @classmethod
-    def _in_form(cls, form, overrides):
-        "The paper's confidence and a form; an override is a parameter or a rule."
-        rules = {k: v for k, v in overrides.items() if k in _RULES}
-        others = {k: v for k, v in overrides.items() if k not in _RULES}
-        given = {"confidence": 0.95, "form": form.set_params(**rules), **others}
-        return cls(**given)
-
-    def set_params(self, **params):
-        """Set parameters; a rule is `form__name`.
-
-        Parameters
-        ----------
-        **params
-        """
-        old = {k: params.pop(k) for k in list(params) if k in _RULES}
-        if old:
-            self.form = _with_rules(type(self), params.pop("form", self.form), old)
-        if self.form is None and any(k.startswith("form__") for k in params):
-            self.form = NcobrasForm()
-        return super().set_params(**params)
-
-    def __getattr__(self, name):
-        if name not in _RULES:
-            return super().__getattr__(name)
-        warnings.warn(
-            f"{name} is now form.{name}; the old name goes with the next release.",
-            FutureWarning,
-            stacklevel=2,
-        )
-        return self._setting(name)
-
     def _setting(self, name):
         "A rule of the form; words of the last release still count."
-        form = NcobrasForm() if self.form is None else self.form
-        value = getattr(form, name)
+        value = super()._setting(name)
         return _OLD_VALUES.get(name, {}).get(value, value)
-
-    def _check_params(self):
-        super()._check_params()
-        if self.form is not None:
-            self.form.check()
 
     @property
     def confidence_(self) -> float:

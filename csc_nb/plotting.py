@@ -17,12 +17,12 @@ from scipy.optimize import linear_sum_assignment
 
 # %% auto #0
 __all__ = ['STYLE', 'PALETTE', 'MARKERS', 'GREY', 'LINKS', 'LINK_NAMES', 'few_shades',
-           'use_style', 'cluster_style', 'Plane', 'best_plane', 'plot_clusters',
-           'match_labels', 'link_arrays', 'disagrees', 'LinkMarks', 'plot_links',
-           'link_legend', 'plot_circles', 'ConstraintGraphDisplay', 'ExpertWeightsDisplay',
-           'query_curve', 'QueryCurveDisplay', 'ObjectiveDisplay', 'tree_order',
-           'LabelTreeDisplay', 'pair_bits', 'PairEntropyDisplay', 'Spread', 'spread',
-           'Table', 'table']
+           'enough_shades', 'use_style', 'cluster_style', 'Plane', 'best_plane',
+           'plot_clusters', 'match_labels', 'link_arrays', 'disagrees', 'LinkMarks',
+           'plot_links', 'link_legend', 'plot_circles', 'ConstraintGraphDisplay',
+           'ExpertWeightsDisplay', 'query_curve', 'QueryCurveDisplay', 'ObjectiveDisplay',
+           'tree_order', 'LabelTreeDisplay', 'pair_bits', 'PairEntropyDisplay', 'Spread',
+           'spread', 'Table', 'table']
 
 # %% ../nbs/08_plotting.ipynb #befd3271
 #| code-fold: true
@@ -52,8 +52,9 @@ STYLE = {
 
 # %% ../nbs/08_plotting.ipynb #2e0871fc
 #| code-fold: true
-#| code-summary: "few_shades: the same picture with few shades, as a palette PNG; the original when that is smaller"
+#| code-summary: "few_shades, enough_shades: the same picture as a palette PNG"
 _SHARP = 2  # pixels of a stored picture for each pixel that a page shows
+_WIDEST = 1800  # pixels; a page's column is narrower than half of that
 
 
 def few_shades(
@@ -83,6 +84,29 @@ def few_shades(
     return min(png, out.getvalue(), key=len)
 
 
+def enough_shades(
+    png: bytes,  # picture as PNG
+) -> bytes:  # PNG
+    """Few shades where that is not seen (lines, dots), many where they blend (a haze).
+
+    Parameters
+    ----------
+    png : bytes
+        picture as PNG
+
+    Returns
+    -------
+    bytes
+        PNG
+    """
+    from PIL import Image
+
+    few = few_shades(png, 40)
+    A, B = (Image.open(io.BytesIO(p)).convert("RGB") for p in (png, few))
+    moved = np.abs(np.asarray(A, int) - np.asarray(B, int)).max(2) > 8
+    return few if moved.mean() < 0.04 else few_shades(png, 256)
+
+
 def _small_inline():
     "Inside a notebook kernel, store shown figures sharp (2×) and with few shades."
     ip = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
@@ -92,17 +116,20 @@ def _small_inline():
     from IPython.core.pylabtools import print_figure
 
     def show(fig):
-        png = print_figure(fig, "png", dpi=_SHARP * fig.dpi)
+        sharp = min(_SHARP, _WIDEST / (fig.get_figwidth() * fig.dpi))
+        png = print_figure(fig, "png", dpi=sharp * fig.dpi)
         if not png:
             return None
         # width and height follow the signature of a PNG; pages show it at half of them
         size = dict(width=(16, 20), height=(20, 24))
-        shown = {k: round(int.from_bytes(png[slice(*s)]) / _SHARP) for k, s in size.items()}
-        return base64.b64encode(few_shades(png, 40)).decode(), shown
+        shown = {k: round(int.from_bytes(png[slice(*s)]) / sharp) for k, s in size.items()}
+        return base64.b64encode(enough_shades(png)).decode(), shown
 
     ip.display_formatter.formatters["image/png"].for_type(Figure, show)
 
 # %% ../nbs/08_plotting.ipynb #8bea8979
+#| code-fold: true
+#| code-summary: "use_style: switch the house style on; as `with use_style():` only for the block"
 class use_style:
     """Switch the house style on; as `with use_style():` only for the block.
 
@@ -204,6 +231,8 @@ def best_plane(
     return Plane(pca.mean_, pca.components_.T, float(pca.explained_variance_ratio_.sum()))
 
 # %% ../nbs/08_plotting.ipynb #8424593b
+#| code-fold: true
+#| code-summary: "_axes, _as_numbers, _numbers, _name_axes"
 def _axes(ax):
     return plt.subplots()[1] if ax is None else ax
 
@@ -299,6 +328,8 @@ def plot_clusters(
     return ax
 
 # %% ../nbs/08_plotting.ipynb #ff2a1bb2
+#| code-fold: true
+#| code-summary: "match_labels: number found clusters like the classes that they share most rows with"
 def match_labels(
     labels,  # `(n,)` clusters found
     truth,  # `(n,)` classes whose colours they should take
@@ -329,6 +360,8 @@ def match_labels(
     return number[found]
 
 # %% ../nbs/08_plotting.ipynb #9ae61b43
+#| code-fold: true
+#| code-summary: "link_arrays: row numbers and values of the links, three arrays; equal answers on a pair are one"
 LINKS = {
     1: dict(color="#1A8F3C", linestyle="solid"),
     -1: dict(color="#D7191C", linestyle=(0, (4, 2.5))),
@@ -365,6 +398,8 @@ def link_arrays(
     return np.asarray(c.a), np.asarray(c.b), np.asarray(c.value)
 
 # %% ../nbs/08_plotting.ipynb #4a0d1d51
+#| code-fold: true
+#| code-summary: "disagrees: which links the labelling breaks; a don't-know is never broken"
 def disagrees(
     constraints,  # the links
     labels,  # `(n,)` labels to hold against them
@@ -618,6 +653,8 @@ def plot_circles(
     return ax
 
 # %% ../nbs/08_plotting.ipynb #a4cac980
+#| code-fold: true
+#| code-summary: "_Display: what all displays share"
 class _Display:
     "What all displays share."
 
@@ -1216,6 +1253,8 @@ class LabelTreeDisplay(_Display):
         return self
 
 # %% ../nbs/08_plotting.ipynb #09b696b8
+#| code-fold: true
+#| code-summary: "pair_bits: entropy of 'same cluster?' for every pair of rows"
 def pair_bits(
     P: np.ndarray,  # `(n, K)` chances of clusters, or `(n, n)` with `coclustering=True`
     coclustering: bool = False,

@@ -66,6 +66,8 @@ class Board:
         self.implied.append((int(a), int(b), int(value)))
 
 # %% ../nbs/24_query_strategies.ipynb #f29e16a2
+#| code-fold: true
+#| code-summary: "nearest_member, place_row"
 def nearest_member(
     X: np.ndarray,  # `(n, d)` rows
     x: int,  # a row
@@ -221,6 +223,8 @@ def explore_groups(
         yield from place_farthest(x, groups, dist, board)
 
 # %% ../nbs/24_query_strategies.ipynb #43d32c99
+#| code-fold: true
+#| code-summary: "ExploreConsolidate: farthest-first until K neighbourhoods, then random rows (Basu et al. 2004)"
 class ExploreConsolidate(BaseEstimator):
     "Farthest-first until K neighbourhoods, then random rows (Basu et al. 2004)."
 
@@ -257,6 +261,8 @@ class MinMax(BaseEstimator):
             yield from place_farthest(x, groups, dist, board)
 
 # %% ../nbs/24_query_strategies.ipynb #47b5078b
+#| code-fold: true
+#| code-summary: "forest_similarity, neighbourhood_chances"
 def forest_similarity(
     leaves: np.ndarray,  # `(n, T)` leaf of every row in every tree
     rows,  # rows to compare with

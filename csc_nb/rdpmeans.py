@@ -10,8 +10,8 @@ __all__ = ['DIVERGENCES', 'Bregman', 'divergence', 'dual', 'link_probabilities',
            'rdp_seed', 'link_score', 'links_subset', 'xi_ladder', 'rdp_path', 'choose_xi',
            'flip_costs', 'wrong_odds', 'size_normalised', 'spectral_relaxation',
            'rdp_figure', 'rdp_demo', 'Prepare', 'prepare', 'Look', 'look_space', 'Lens',
-           'make_lens', 'refocus', 'Climb', 'look_start', 'look_sweeps', 'look_path',
-           'RDPMeans', 'DPMeans']
+           'make_lens', 'refocus', 'Climb', 'Seeds', 'look_problem', 'look_seeds',
+           'look_start', 'look_sweeps', 'look_path', 'RDPMeans', 'DPMeans']
 
 # %% ../nbs/10a_rdpmeans.ipynb #86620f55
 #| code-fold: true
@@ -779,6 +779,8 @@ def merge_clusters(
     W = np.bincount(z[L.a] * K + z[L.b], xi1 * L.f - xi2 * L.s, K * K).reshape(K, K)
     W = W + W.T
     C = merge_costs(mu, size, W, prob.lam, prob.B)
+    if C.min() >= -1e-10 * (1 + prob.lam):
+        return z, mu, size.astype(np.int64), 0
     while C.min() < -1e-10 * (1 + prob.lam):
         a, b = np.unravel_index(C.argmin(), C.shape)
         mu[a] = (size[a] * mu[a] + size[b] * mu[b]) / (size[a] + size[b])
@@ -1759,8 +1761,80 @@ class Climb(NamedTuple):
     turn: np.ndarray | None  # map to them; None: not pooled
 
 
-def look_start(
+class Seeds(NamedTuple):
+    """K seeded clusters of some rows; the answers had no say.
+
+    Attributes
+    ----------
+    prob : Problem
+        without answers
+    z : np.ndarray
+        `(n,)` labels
+    mu : np.ndarray
+        `(K, d)` means
+    ceiling : float
+        the cheapest merge of two of them
+    """
+
+    prob: Problem  # without answers
+    z: np.ndarray  # `(n,)` labels
+    mu: np.ndarray  # `(K, d)` means
+    ceiling: float  # the cheapest merge of two of them
+
+
+def look_problem(
     Z: np.ndarray,  # `(n, d)` rows in the space of a look
+    K: int,  # clusters
+) -> Problem:
+    """Centred rows without answers, λ by farthest first.
+
+    Parameters
+    ----------
+    Z : np.ndarray
+        `(n, d)` rows in the space of a look
+    K : int
+        clusters
+
+    Returns
+    -------
+    Problem
+    """
+    prob = rdp_problem(Z - Z.mean(0))
+    return prob._replace(lam=farthest_first(prob.X, K, prob.B)[0])
+
+
+def look_seeds(
+    prob: Problem,  # of a space
+    K: int,  # clusters
+    rng: np.random.Generator,
+    n_init: int = 3,  # starts
+) -> Seeds:
+    """What all looks of one space start from.
+
+    Parameters
+    ----------
+    prob : Problem
+        of a space
+    K : int
+        clusters
+    rng : np.random.Generator
+    n_init : int, default=3
+        starts
+
+    Returns
+    -------
+    Seeds
+    """
+    return Seeds(prob, *rdp_seed(prob, K, rng, n_init))
+
+
+def _at(z, mu):
+    "A state that has seen no sweep."
+    return RDPState(z, mu, 0.0, 0.0, np.inf, -1, 0)
+
+
+def look_start(
+    Z: np.ndarray,  # `(n, d)` rows in the space of a look, or their `Seeds`
     links: Links,
     K: int,  # clusters
     look: Look,
@@ -1772,7 +1846,7 @@ def look_start(
     Parameters
     ----------
     Z : np.ndarray
-        `(n, d)` rows in the space of a look
+        `(n, d)` rows in the space of a look, or their `Seeds`
     links : Links
     K : int
         clusters
@@ -1786,18 +1860,20 @@ def look_start(
     tuple
         Climb, and the lens of a pooled covariance
     """
-    prob = rdp_problem(Z - Z.mean(0), links)
-    z, mu, ceiling = rdp_seed(prob, K, rng, n_init)
+    known = Z
+    if not isinstance(Z, Seeds):
+        known = look_seeds(look_problem(Z, K), K, rng, n_init)
+    prob, z, mu, ceiling = known
+    prob = prob._replace(links=links)
     lens = turn = None
     if look.pooled:
         lens = make_lens(prob.X, z)
-        s, prob, turn = refocus(rdp_init(prob)._replace(z=z, mu=mu), prob, lens)
+        s, prob, turn = refocus(_at(z, mu), prob, lens)
         z, mu, ceiling = rdp_seed(prob, K, rng, n_init)
-    lam = farthest_first(prob.X, K, prob.B)[0]
-    if ceiling > 0:
-        lam = min(lam, 0.999 * ceiling)
+        prob = prob._replace(lam=farthest_first(prob.X, K, prob.B)[0])
+    lam = min(prob.lam, 0.999 * ceiling) if ceiling > 0 else prob.lam
     prob = prob._replace(lam=lam, max_clusters=np.inf if look.free else K)
-    return Climb(rdp_init(prob)._replace(z=z, mu=mu), prob, turn), lens
+    return Climb(_at(z, mu), prob, turn), lens
 
 
 def look_sweeps(
@@ -2130,7 +2206,10 @@ class RDPMeans(ConstrainedClusterer):
         space = look_space(look, X, asked)
         Z = np.ascontiguousarray(space(X))
         links = make_links(len(X), *(asked if look.heard else asked.select([])))
-        ends = [self._one_climb(Z, links, look, rung, rng) for _ in range(self.n_init)]
+        base = look_problem(Z, self.n_clusters)
+        rungs = None if look.pooled else self._rungs(base)
+        how = links, look, rung, rungs, rng
+        ends = [self._one_climb(base, *how) for _ in range(self.n_init)]
         path, last = min(ends, key=lambda e: e[1][-1].state.J)
         if last[-1].state.moved:
             self._warn(last[-1].state.moved, "at the last ξ")
@@ -2141,14 +2220,17 @@ class RDPMeans(ConstrainedClusterer):
         prob = last[-1].prob
         move = self.space_(X).mean(0)  # climbs are centred
         end = last[-1].state
-        prob = prob._replace(X=prob.X + move, phi=prob.B.phi(prob.X + move))
+        moved_rows = prob.X + move
+        prob = prob._replace(X=moved_rows, phi=prob.B.phi(moved_rows))
         moved = [t.state for t in last[:-1]] + [end._replace(mu=end.mu + move)]
         return prob, [t.state for t in path], moved
 
-    def _one_climb(self, Z, links, look, rung, rng):
+    def _one_climb(self, base, links, look, rung, rungs, rng):
         "Up to the chosen rung, then sweeps until nothing moves."
-        at, lens = look_start(Z, links, self.n_clusters, look, rng, self.n_init)
-        ladder = self._rungs(at.prob)[: rung + 1]
+        known = look_seeds(base, self.n_clusters, rng, self.n_init)
+        at, lens = look_start(known, links, self.n_clusters, look, rng, self.n_init)
+        rungs = self._rungs(at.prob) if rungs is None else rungs
+        ladder = rungs[: rung + 1]
         path = list(look_path(at, lens, ladder, rng, ratio=self.xi_ratio))
         last = look_sweeps(path[-1], lens, rng, self.max_iter)
         return path, [path[-1], *last]
@@ -2160,13 +2242,18 @@ class RDPMeans(ConstrainedClusterer):
 
     def _quick_climbs(self, X, seen, names, seed):
         "Labels at every rung of every look, from one climb a look."
-        found = {}
+        found, seeds = {}, {}  # looks of one space have the same seeds
         top = max(rung for rung, _ in names)
         for look in dict.fromkeys(look for _, look in names):
             rng = np.random.default_rng(seed)
             links = make_links(len(X), *(seen if look.heard else seen.select([])))
-            Z = np.ascontiguousarray(look_space(look, X, seen)(X))
-            at, lens = look_start(Z, links, self.n_clusters, look, rng)
+            key = look.space, look.penalty
+            if key not in seeds:
+                Z = np.ascontiguousarray(look_space(look, X, seen)(X))
+                known = look_seeds(look_problem(Z, self.n_clusters), self.n_clusters, rng)
+                seeds[key] = known, rng.bit_generator.state
+            known, rng.bit_generator.state = seeds[key]
+            at, lens = look_start(known, links, self.n_clusters, look, rng)
             ladder = self._rungs(at.prob)[: top + 1 if look.heard else 1]
             climb = look_path(at, lens, ladder, rng, ratio=self.xi_ratio)
             for rung, at in enumerate(climb):

@@ -68,6 +68,8 @@ def _softmax(Z):
     return logP, P
 
 # %% ../nbs/06_softmax.ipynb #bb60f387
+#| code-fold: true
+#| code-summary: "probs, log_softmax, proba"
 def probs(
     Z: np.ndarray,  # `(..., K)` logits
 ) -> tuple:  # `(logP, P)`, both shaped like `Z`
@@ -171,6 +173,8 @@ def to_params(
     return (X.T @ G).T, G.sum(0)
 
 # %% ../nbs/06_softmax.ipynb #f70fcf30
+#| code-fold: true
+#| code-summary: "num_grad: central differences, one coordinate at a time (for checks)"
 def num_grad(
     f,  # function of one array, returns a number
     x: np.ndarray,  # where
@@ -294,6 +298,8 @@ def marginal_entropy(
     return -p @ logp, -to_logits(P, np.broadcast_to(logp, P.shape)) / len(P)
 
 # %% ../nbs/06_softmax.ipynb #ce4dba74
+#| code-fold: true
+#| code-summary: "mutual_information: eq. (3.5) of the thesis: used evenly, decided firmly"
 def mutual_information(
     logP: np.ndarray,  # `(n, K)` log-probabilities
     P: np.ndarray,  # `(n, K)` probabilities
@@ -384,6 +390,8 @@ def agreement(
     return 0.5 * np.einsum("ik,ik->", P, Q), to_logits(P, Q)
 
 # %% ../nbs/06_softmax.ipynb #0d5d55e2
+#| code-fold: true
+#| code-summary: "log_likelihood: expected log-likelihood of soft labels, eq. (5)"
 def log_likelihood(
     logP: np.ndarray,  # `(n, K)` log-probabilities
     P: np.ndarray,  # `(n, K)` probabilities
@@ -413,6 +421,8 @@ def log_likelihood(
     return np.sum(T * np.where(T > 0, logP, 0.0)), T - P * T.sum(1, keepdims=True)
 
 # %% ../nbs/06_softmax.ipynb #5e2e8379
+#| code-fold: true
+#| code-summary: "pack, unpack, SoftmaxFit"
 def pack(coef, intercept):
     """One flat vector.
 
@@ -657,6 +667,8 @@ def column_scale(
     return mean, np.where(constant, 1.0, sd)
 
 # %% ../nbs/06_softmax.ipynb #6c149058
+#| code-fold: true
+#| code-summary: "logistic_values: eq. (6) for all targets at once, ridge included"
 def logistic_values(
     X: np.ndarray,  # `(n, p)`
     W: np.ndarray,  # `(T, p)` one row of weights per target

@@ -122,7 +122,14 @@ class Space(NamedTuple):
 
     def __call__(self, X):
         "Rows in the space, `(n, r)`."
-        return ((X - self.shift) / self.scale) @ self.axes
+        Z = X - self.shift
+        return Z if self.only_shifts else (Z / self.scale) @ self.axes
+
+    @property
+    def only_shifts(self):
+        "Is no column divided and no axis turned?"
+        same = self.axes.shape[0] == self.axes.shape[1] and np.all(self.scale == 1)
+        return bool(same and np.array_equal(self.axes, np.eye(len(self.axes))))
 
 
 def _standard(X):
@@ -590,6 +597,8 @@ def choose_by_hidden(
     return HeldOut(list(names), score, question, chosen, best)
 
 # %% ../nbs/07a_spaces.ipynb #c11de954
+#| code-fold: true
+#| code-summary: "row_order: sort by one column, and only ties by the next"
 def row_order(
     X: np.ndarray,  # `(n, d)` rows
 ) -> np.ndarray:  # `(n,)` row numbers, sorted by the first column, then the second, …
@@ -605,4 +614,21 @@ def row_order(
     np.ndarray
         `(n,)` row numbers, sorted by the first column, then the second, …
     """
-    return np.lexsort(X.T[::-1])
+    n, d = X.shape
+    if n < 1000 or not d:
+        return np.lexsort(X.T[::-1])
+    order = np.argsort(X[:, 0], kind="stable")
+    tied = np.arange(n)  # places whose row is not told apart from a neighbour's yet
+    group = np.zeros(n, np.int64)  # equal for rows that agree so far
+    for j in range(d):
+        x = X[order[tied], j]
+        if j:
+            turn = np.lexsort((x, group))
+            order[tied], x, group = order[tied][turn], x[turn], group[turn]
+        fresh = np.r_[True, (x[1:] != x[:-1]) | (group[1:] != group[:-1])]
+        group = np.cumsum(fresh)
+        alone = fresh & np.r_[fresh[1:], True]
+        tied, group = tied[~alone], group[~alone]
+        if not len(tied):
+            break
+    return order

@@ -262,6 +262,8 @@ def local_affinity(
     return _with_diagonal(W, diagonal)
 
 # %% ../nbs/07_spectral.ipynb #7a0df101
+#| code-fold: true
+#| code-summary: "affinity_matrix: the affinity of the given kind"
 def affinity_matrix(
     X: np.ndarray,  # `(n, d)` rows; the affinity itself for "precomputed"
     kind: str = "local",  # "local" scaling, "rbf", "knn" or "precomputed"
@@ -378,6 +380,8 @@ def normalised_operator(
     )
 
 # %% ../nbs/07_spectral.ipynb #7ef492e0
+#| code-fold: true
+#| code-summary: "component_vectors: the eigenvectors for eigenvalue 1 of a graph, one per connected part"
 def component_vectors(
     W,  # `(n, n)` graph whose connected parts count
     mass: np.ndarray = None,  # `(n,)` the vector of a part is √mass; None: degrees of `W`

@@ -20,6 +20,8 @@ __all__ = ['TOOLS', 'as_figure', 'render', 'shrink', 'slider_values', 'value_tex
            'Steps', 'Stepper', 'StepperView', 'live_html', 'LivePlace', 'Live']
 
 # %% ../nbs/09_widgets.ipynb #936f816d
+#| code-fold: true
+#| code-summary: "as_figure, render"
 def as_figure(
     obj,  # figure, axes, or a display with `figure_`
 ):
@@ -74,6 +76,8 @@ def render(
             plt.close(n)
 
 # %% ../nbs/09_widgets.ipynb #5405ee09
+#| code-fold: true
+#| code-summary: "shrink: reduce to a few shades, then pack without loss"
 def shrink(
     png: bytes,  # picture as PNG
     colours: int = 48,  # shades kept
@@ -102,6 +106,8 @@ def shrink(
     return out.getvalue()
 
 # %% ../nbs/09_widgets.ipynb #885cdccf
+#| code-fold: true
+#| code-summary: "slider_values, value_text"
 def slider_values(
     spec,  # `(low, high[, step])`, values, `True`/`False`, or an ipywidgets control
 ) -> list:
@@ -165,6 +171,8 @@ def value_text(v):
     )
 
 # %% ../nbs/09_widgets.ipynb #f236a398
+#| code-fold: true
+#| code-summary: "_SCRIPT"
 _SCRIPT = """
 document.querySelectorAll('.csc-frames').forEach(function(box){
   if(box.cscReady) return; box.cscReady = true;
@@ -189,6 +197,8 @@ document.querySelectorAll('.csc-frames').forEach(function(box){
 """.strip()
 
 # %% ../nbs/09_widgets.ipynb #b23af9ba
+#| code-fold: true
+#| code-summary: "draw_all, _place"
 def draw_all(
     figure_fn,  # pure function that returns one figure
     grid: dict,  # argument name → list of values
@@ -230,6 +240,8 @@ def _place(name, values, v):
     return values.index(v)
 
 # %% ../nbs/09_widgets.ipynb #4627a13e
+#| code-fold: true
+#| code-summary: "Frames: pictures of `figure_fn` for every combination of values, with sliders that need no kernel"
 class Frames:
     """Pictures of `figure_fn` for every combination of values, with sliders that need
     no kernel.
@@ -318,6 +330,8 @@ class Frames:
         )
 
 # %% ../nbs/09_widgets.ipynb #4b0ee6f9
+#| code-fold: true
+#| code-summary: "_slider_html, frames_html"
 def _slider_html(name, texts, at):
     "One labelled native slider."
     return (
@@ -368,6 +382,8 @@ def frames_html(
     )
 
 # %% ../nbs/09_widgets.ipynb #55fe7aec
+#| code-fold: true
+#| code-summary: "_control: an ipywidgets control for one argument"
 def _control(name, spec):
     "An ipywidgets control for one argument."
     if isinstance(spec, W.Widget):
@@ -395,6 +411,8 @@ def _control(name, spec):
     )
 
 # %% ../nbs/09_widgets.ipynb #3cc4fc22
+#| code-fold: true
+#| code-summary: "Explorer, explore"
 class Explorer:
     """Controls above one picture; `set(name=value)` moves a control as a reader would.
 
@@ -483,6 +501,8 @@ def explore(
     return Explorer(figure_fn, controls)
 
 # %% ../nbs/09_widgets.ipynb #8b495f97
+#| code-fold: true
+#| code-summary: "same_state: equality that looks into tuples, lists, dicts and arrays"
 def same_state(a, b) -> bool:
     """Equality that looks into tuples, lists, dicts and arrays.
 
@@ -512,6 +532,8 @@ def same_state(a, b) -> bool:
     return bool(a == b)
 
 # %% ../nbs/09_widgets.ipynb #9a86ac07
+#| code-fold: true
+#| code-summary: "Steps: `init`, `step(init)`, `step(step(init))`, … with a way back"
 class Steps:
     """`init`, `step(init)`, `step(step(init))`, … with a way back.
 
@@ -581,6 +603,8 @@ class Steps:
         return f"{type(self).__name__}: step {self.t}" + (", finished" if self.done else "")
 
 # %% ../nbs/09_widgets.ipynb #cc757e29
+#| code-fold: true
+#| code-summary: "Stepper: step through an algorithm and back, with a picture of each state"
 class Stepper(Steps):
     """Step through an algorithm and back, with a picture of each state.
 
@@ -635,6 +659,8 @@ class Stepper(Steps):
         self.view()._ipython_display_()
 
 # %% ../nbs/09_widgets.ipynb #15a058c7
+#| code-fold: true
+#| code-summary: "StepperView: buttons for a `Stepper`; holds no state of its own"
 class StepperView:
     """Buttons for a `Stepper`; holds no state of its own.
 

@@ -124,8 +124,23 @@ def test_limits_of_information():
     shared = simple_voice(0.95, shared=0.3)
     once = information(joint_chances(even, even, shared))[0]
     assert once < bits(simple_voice(0.95))
-    n = np.arange(200)
-    assert all(np.diff([teaching_bits(k) for k in n]) < 0)
+
+
+def test_an_answer_teaches_its_givers_rate_as_far_as_the_truth_is_known():
+    "Beside the information on a rate, summed over a fine grid of rates."
+    grid = (np.arange(2000) + 0.5) / 2000
+    for met in (20, 100, 400):
+        prior = grid ** (0.8 * (met + 5) - 1) * (1 - grid) ** (0.2 * (met + 5) - 1)
+        prior /= prior.sum()
+        told = [prior * grid, prior * (1 - grid)]
+        bits = entropy(prior.tolist())
+        for joint in told:
+            bits -= joint.sum() * entropy((joint / joint.sum()).tolist())
+        sure = teaching_bits(np.array([[0.0, 1.0]]), np.array([7.0, met]))[0]
+        assert sure == pytest.approx(bits, rel=0.05)
+    even = teaching_bits(np.array([[0.5, 0.5]]), np.array([30.0, 30.0]))
+    known = teaching_bits(np.eye(2), np.array([30.0, 3.0]))
+    assert even < known[0] < known[1]  # the rare truth teaches more
 
 
 def test_all_partitions_are_counted_by_bell():
@@ -721,13 +736,10 @@ def test_an_answer_surprises_when_another_was_likelier():
 # Toys on which the best purchase is known by listing everything
 
 
-def listed_bits(told, voices, groups, e0, items, who, n):
-    "What an answer tells of the partition, by listing partitions, perceptions, opinions."
+def listed_weights(told, voices, groups, n):
+    "Weights of all partitions; looks and responses of every question that was asked."
     worlds = all_partitions(n)
-    kind, T = ("pair", 2) if len(items) == 2 else ("triple", 4)
-    truth = truth_codes(worlds, kind, np.array([items]))[:, 0]
-    w, looks = np.full(len(worlds), 1 / len(worlds)), {}
-    said = {}
+    w, looks, said = np.full(len(worlds), 1 / len(worlds)), {}, {}
     for k, its, e, code in told:
         t = truth_codes(worlds, k, np.array([its]))[:, 0]
         if (k, its) not in looks:
@@ -739,7 +751,21 @@ def listed_bits(told, voices, groups, e0, items, who, n):
         after = group_chance(said[k, its], voices, groups[e], groups, looks[k, its])
         w = w * (after / before)[t]
         w = w / w.sum()
-    now = np.bincount(truth, w, minlength=T)
+    return worlds, w, looks, said
+
+
+def listed_truth(worlds, w, items):
+    "Chance of each truth of a question."
+    kind, T = ("pair", 2) if len(items) == 2 else ("triple", 4)
+    truth = truth_codes(worlds, kind, np.array([items]))[:, 0]
+    return kind, np.bincount(truth, w, minlength=T)
+
+
+def listed_bits(told, voices, groups, e0, items, who, n):
+    "What an answer tells of the partition, by listing partitions, perceptions, opinions."
+    worlds, w, looks, said = listed_weights(told, voices, groups, n)
+    kind, now = listed_truth(worlds, w, items)
+    T = len(now)
     at_a_glance = looks.get((kind, items), now)
     old = said.get((kind, items), [])
     M = voices[who, kind].report.shape[1]
@@ -751,6 +777,18 @@ def listed_bits(told, voices, groups, e0, items, who, n):
     joint = (1 - e0) * joint + e0 * at_a_glance[:, None] * joint.sum(0)
     bits = entropy(joint.sum(1).tolist()) + entropy(joint.sum(0).tolist())
     return bits - entropy(joint.ravel().tolist())
+
+
+def listed_lesson(told, voices, groups, items, who, n):
+    "What an answer teaches about its giver: counts of its earlier truths, one by one."
+    worlds, w, _, _ = listed_weights(told, voices, groups, n)
+    kind, now = listed_truth(worlds, w, items)
+    met = [0.0] * len(now)
+    for k, its, e, _ in told:
+        if (k, e) == (kind, who):
+            for t, chance in enumerate(listed_truth(worlds, w, its)[1]):
+                met[t] += chance
+    return sum(p**2 * math.log2((m + 6) / (m + 5)) / 2 for p, m in zip(now, met))
 
 
 def group_chance(said, voices, group, groups, looks, voice=None):
@@ -774,7 +812,6 @@ def best_by_listing(learner, n):
     "Every purchase that can be made on a toy: (rate, items, name), the best first."
     state, members, groups = learner.state_, learner._members, learner._groups
     belief, found, out = state.belief, [], []
-    given = np.bincount([t[2] for t in state.told], minlength=len(members))
     for e, m in enumerate(members):
         for kind in m.kinds:
             for items in combinations(range(n), 2 if kind == "pair" else 3):
@@ -786,7 +823,8 @@ def best_by_listing(learner, n):
                 found.append((m, e, kind, items, bits))
     for m, e, kind, items, bits in found:
         still = sum(f[4] for f in found if f[1] == e) - bits
-        teaches = min(teaching_bits(given[e], 2 if kind == "pair" else 4), still)
+        lesson = listed_lesson(state.told, belief.voices, groups, items, e, n)
+        teaches = min(lesson, still)
         out.append(((bits + teaches) / price_of(m, kind), items, m.name))
     return sorted(out, key=lambda o: -o[0])
 

@@ -9,6 +9,7 @@ from scipy.special import softmax
 
 from csc_nb import bayes_active as ba
 from csc_nb.bayes_active import (
+    BayesForm,
     BayesianActiveClustering,
     Cloud,
     EMPTY,
@@ -24,6 +25,14 @@ from csc_nb.softmax import num_grad, probs
 
 TOY = toy_active(60, random_state=0)
 X, Y = TOY.data, TOY.target
+
+
+def learner(**kw):
+    "A learner of two clusters; what is a rule goes into its form."
+    rules = BayesForm().get_params()
+    form = BayesForm(**{k: v for k, v in kw.items() if k in rules})
+    others = {k: v for k, v in kw.items() if k not in rules}
+    return BayesianActiveClustering(**{"n_clusters": 2, "form": form, **others})
 
 
 def brute(P, nodes, answers, eps):
@@ -282,9 +291,8 @@ def test_asking_well_beats_asking_at_random():
 )
 def test_replay_undo_and_forest(kw):
     person = NoisyOracle(Y, noise=0.1, abstain=0.2, random_state=0)
-    m = BayesianActiveClustering(2, n_particles=30, random_state=0, **kw).fit(
-        X, oracle=person, budget=9
-    )
+    m = learner(n_particles=30, random_state=0, **kw)
+    m.fit(X, oracle=person, budget=9)
     pending, z = m.ask(), m.labels_
     m.tell(pending, 0 if pending.kind == "pair" else "unsure").undo()
     assert m.ask() == pending
@@ -340,13 +348,15 @@ def test_coclustering_holds_chances():
 )
 def test_bad_parameters(kw, word):
     with pytest.raises(ValueError, match=word):
-        BayesianActiveClustering(**{"n_clusters": 2, **kw}).start(X)
+        learner(**kw).start(X)
 
 
 def calibration_run(seed, n=40, answers=8):
     rng = np.random.default_rng([seed, 7])
     Z = rng.normal(size=(n, 2))
-    model = BayesianActiveClustering(2, eps=0.1, n_particles=63, random_state=seed).start(Z)
+    model = BayesianActiveClustering(
+        2, eps=0.1, form=BayesForm(n_particles=63), random_state=seed
+    ).start(Z)
     W = prior_draws(model.state_.A, 2, 1, model.lam_, 1.0, rng)[0][0]
     y = (rng.random(n) < probs(model.state_.A @ W)[1][:, 1]).astype(int)
     drive(model, NoisyOracle(y, noise=0.1, random_state=seed), answers)
@@ -372,7 +382,9 @@ def test_particles_are_resampled_by_the_new_answer_alone(monkeypatch):
     real = ba.systematic
     monkeypatch.setattr(ba, "systematic", lambda w, u: seen.append(w) or real(w, u))
     few = X[:9]
-    model = BayesianActiveClustering(2, n_particles=12, random_state=0).start(few)
+    model = BayesianActiveClustering(
+        2, form=BayesForm(n_particles=12), random_state=0
+    ).start(few)
     before = []
     for _ in range(4):
         before.append((model.particles_, list(model.state_.answers)))
@@ -387,11 +399,15 @@ def test_particles_are_resampled_by_the_new_answer_alone(monkeypatch):
 
 
 def test_particles_move_after_every_answer():
-    kept = BayesianActiveClustering(2, n_moves=0, n_particles=20, random_state=0).start(X)
+    kept = BayesianActiveClustering(
+        2, form=BayesForm(n_moves=0, n_particles=20), random_state=0
+    ).start(X)
     first = {w.tobytes() for w in kept.particles_}
     kept.tell(kept.ask(), "same")
     assert {w.tobytes() for w in kept.particles_} <= first
-    moved = BayesianActiveClustering(2, n_particles=20, random_state=0).start(X)
+    moved = BayesianActiveClustering(
+        2, form=BayesForm(n_particles=20), random_state=0
+    ).start(X)
     first = {w.tobytes() for w in moved.particles_}
     moved.tell(moved.ask(), "same")
     assert not {w.tobytes() for w in moved.particles_} & first
@@ -427,7 +443,7 @@ def test_a_lie_is_suspected():
         right = 1 if Y[q.a] == Y[q.b] else -1
         return -right if len(told) == 6 else right
 
-    m = BayesianActiveClustering(2, eps=0.1, cycles=True, random_state=1)
+    m = BayesianActiveClustering(2, eps=0.1, form=BayesForm(cycles=True), random_state=1)
     m.fit(X, oracle=person, budget=25)
     assert (
         m.suspicion_.shape == (25,) and 0 <= m.suspicion_.min() <= m.suspicion_.max() <= 1
@@ -443,6 +459,31 @@ def test_published_is_the_thesis_model():
     np.testing.assert_allclose(m.state_.A, (X - X.mean(0)) / X.std(0))
 
 
+def test_rules_were_parameters_and_still_count():
+    "Nineteen parameters became eight; single rules work for one release."
+    from sklearn.base import clone
+
+    assert len(BayesianActiveClustering().get_params(deep=False)) == 8
+    with pytest.warns(FutureWarning, match=r"form=BayesForm\(n_particles=20\)") as said:
+        old = BayesianActiveClustering(2, n_particles=20, random_state=0)
+    assert said[0].filename == __file__
+    with pytest.warns(FutureWarning, match="form.n_particles"):
+        assert old.n_particles == 20
+    with pytest.warns(FutureWarning, match="cycles=True"):
+        old.set_params(cycles=True, eps=0.1)
+    assert (old.form.n_particles, old.form.cycles, old.eps) == (20, True, 0.1)
+    new = BayesianActiveClustering(2, eps=0.1, random_state=0)
+    new.set_params(form__n_particles=20, form__cycles=True)
+    assert clone(new).get_params()["form__n_particles"] == 20
+    person = NoisyOracle(Y)
+    a, b = (m.fit(X, oracle=person, budget=4) for m in (old, new))
+    np.testing.assert_array_equal(a.particles_, b.particles_)
+    paper = BayesianActiveClustering.as_published(pool_size=30, eps=0.2)
+    assert (paper.form.lam, paper.form.pool_size, paper.eps) == (10.0, 30, 0.2)
+    with pytest.raises(TypeError, match="particles"):
+        BayesianActiveClustering(particles=3)
+
+
 def test_no_pair_of_one_tree_is_asked():
     "U_t leaves out pairs that would close a cycle: the answers stay a forest."
     m = BayesianActiveClustering(2, random_state=0).fit(X, oracle=NoisyOracle(Y), budget=20)
@@ -454,7 +495,7 @@ def test_no_pair_of_one_tree_is_asked():
 
 def test_the_question_promises_most():
     "The pending pair has the largest Info of all pairs of different trees, brute force."
-    m = BayesianActiveClustering(2, n_particles=15, random_state=0)
+    m = BayesianActiveClustering(2, form=BayesForm(n_particles=15), random_state=0)
     m.fit(X[:9], oracle=NoisyOracle(Y[:9]), budget=3)
     P = probs(m.state_.A @ m.particles_)[1]
     answers = m.state_.answers
@@ -489,12 +530,12 @@ def test_the_question_promises_most():
 )
 def test_parameters_out_of_range_are_named(kw):
     with pytest.raises(ValueError, match=next(iter(kw))):
-        BayesianActiveClustering(**{"n_clusters": 2, **kw}).start(X)
+        learner(**kw).start(X)
 
 
 @pytest.mark.parametrize("seconds", [{"pair": 1}, "ab", (1, 0), 3])
 def test_seconds_that_are_no_two_numbers_are_named(seconds):
     X = np.random.default_rng(0).normal(size=(30, 2))
-    learner = BayesianActiveClustering(3, questions="both", seconds=seconds)
+    model = learner(n_clusters=3, questions="both", seconds=seconds)
     with pytest.raises(ValueError, match="seconds"):
-        learner.fit(X, oracle=NoisyOracle(np.zeros(30, int), random_state=0), budget=2)
+        model.fit(X, oracle=NoisyOracle(np.zeros(30, int), random_state=0), budget=2)

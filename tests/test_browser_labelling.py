@@ -315,6 +315,9 @@ session
 """.strip()
 
 
+ELSEWHERE = [".jp-MarkdownCell", ".jp-DirListing-content", ".jp-Notebook .jp-InputPrompt"]
+
+
 def run_cell(page):
     "Click into the first cell and press Shift+Enter, as a newcomer does."
     page.get_by_text("| Idle").wait_for(
@@ -368,7 +371,12 @@ def test_a_person_in_jupyterlab(page, tmp_path):
         page.reload(timeout=240_000)
         run_cell(page)  # running the cell again resumes
         assert "20 of 40 answers" in page.locator(".csc-ask").inner_text()
-        who.run(20, 40, undo_at=(33,))
+        for k, place in enumerate(ELSEWHERE, 20):  # the focus is anywhere in Lab
+            page.locator(place).last.click()
+            away = "() => !document.activeElement.closest('.csc-ask')"
+            assert page.evaluate(away), place
+            who.answer(6 * k)  # by its key
+        who.run(20 + len(ELSEWHERE), 40, undo_at=(33,))
         assert (
             "hacked" not in page.title()
             and not page.locator(".csc-question img, .csc-question script").count()

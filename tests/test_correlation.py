@@ -6,9 +6,11 @@ from math import factorial
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
-from csc_nb.answer_table import Answers
 from csc_nb import correlation
+from csc_nb.answer_table import Answers
+from csc_nb.constraints import Constraints, Triplets
 from csc_nb.correlation import (
     CorrelationClustering,
     Noise,
@@ -606,7 +608,14 @@ def test_questions_that_cannot_be_named():
             model.ask_next(k)
     with pytest.raises(ValueError, match="first is 'zz'"):
         model.ask_next(2, among=[("a", "zz")])
-    assert model.ask_next(2, among=[("a", "a")]) == []
+    for odd in ([("a", "b", "c")], "ab", ["ab"], [("a",)]):
+        with pytest.raises(ValueError, match="not a pair of ids"):
+            model.ask_next(2, among=odd)
+    with pytest.raises(ValueError, match="k is True"):
+        model.ask_next(True)
+    with pytest.raises(ValueError, match="3 items in a but 2 in b"):
+        model.pair_proba(list("abc"), list("bd"))
+    assert model.ask_next(2, among=[("a", "a")]) == [] == model.ask_next(2, among=[])
     assert len(model.ask_next(1000)) == 3  # as many as there are
 
 
@@ -639,6 +648,30 @@ def test_three_answers_that_nothing_contradicts_are_kept(who):
 def test_one_pair_said_both_ways_stays_open():
     A = Answers(list("aa"), list("bb"), ["same", "different"])
     assert 0.25 < CorrelationClustering().fit(A).pair_proba("a", "b") < 0.75
+
+
+def test_answers_in_other_forms_are_read():
+    said = [("x", "y", "same"), ("y", "z", "different"), ("x", "w", "same")]
+    z = CorrelationClustering().fit(Answers(*zip(*said))).labels_
+    forms = (said, pd.DataFrame(said, columns=["a", "b", "answer"]))
+    for form in (*forms, Constraints(*zip(*said))):
+        assert (CorrelationClustering().fit(form).labels_ == z).all()
+    one = Triplets([0], [1], [2], ["ab"])
+    assert CorrelationClustering().fit(one).labels_.tolist() == [0, 0, 1]
+    rows = [(10, 11, "same"), (11, 12, "different")]
+    X = np.arange(6.0).reshape(3, 2)
+    fits = [CorrelationClustering().fit(X, rows, sample_id=[10, 11, 12])]
+    fits += [CorrelationClustering().fit(v, said[:2], sample_id=list("xyz"))
+             for v in (X.tolist(), pd.DataFrame(X), sp.coo_matrix(X))]  # fmt: skip
+    assert all(m.labels_.tolist() == [0, 0, 1] for m in fits)
+    assert all(type(i) in (int, str) for m in fits for i in m.ask_next(1)[0])
+
+
+def test_columns_that_are_no_numbers_are_named():
+    X = pd.DataFrame(dict(kind=["cat", "dog", "cat"], size=[1.0, 2.0, 3.0]))
+    A = Answers([0, 1], [1, 2], ["same", "different"], ids=False, n_samples=3)
+    with pytest.raises(ValueError, match="X is no table of numbers[^$]*: kind"):
+        CorrelationClustering().fit(X, answers=A)
 
 
 def test_something_else_in_the_place_of_answers_is_refused():

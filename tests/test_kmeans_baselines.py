@@ -1064,3 +1064,22 @@ def test_centres_of_cvqe_and_lcvqe_are_where_their_objectives_are_flat(seed):
     assert is_flat(cvqe, km.cvqe_centres(X, z, C, links))
     assert is_flat(lcvqe, km.lcvqe_centres(X, z, C, links))
     assert not is_flat(cvqe, C) and not is_flat(lcvqe, C)
+
+
+def test_answers_that_tie_are_left_out_by_counting():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        m = int(rng.integers(1, 30))
+        a, b = rng.integers(4, size=(2, m))
+        b = np.where(a == b, (b + 1) % 4, b)
+        v, w = rng.integers(-1, 2, m), rng.integers(1, 4, m) * 0.1
+        c = Constraints(a, b, v, weight=w, n_samples=4, value_kind="pm1")
+        sums = {}
+        for i, j, said, weight in zip(a, b, v, w):
+            key = min(i, j), max(i, j)
+            sums[key] = sums.get(key, 0) + said * weight
+        there = km.sort_answers(c.a, c.b, c, 4)
+        found = {tuple(p) for p in np.c_[there.a, there.b].tolist()}
+        want = {(int(i), int(j)) for (i, j), total in sums.items() if abs(total) > 1e-6}
+        assert found == want
+        assert not (there.value == 0).any()

@@ -13,7 +13,7 @@ from sklearn.datasets import make_blobs, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 from csc_nb import labelling
-from csc_nb.bayes_active import BayesianActiveClustering
+from csc_nb.bayes_active import BayesForm, BayesianActiveClustering
 from csc_nb.cobras import COBRAS
 from csc_nb.constraints import Constraints
 from csc_nb.labelling import (
@@ -134,7 +134,7 @@ LEARNERS = {
     "cobras": COBRAS(random_state=0),
     "ncobras": NCOBRAS(random_state=0),
     "active": ActiveClusterer("min-max", n_clusters=2, random_state=0),
-    "bayes": BayesianActiveClustering(2, n_particles=50, random_state=0),
+    "bayes": BayesianActiveClustering(2, form=BayesForm(n_particles=50), random_state=0),
     "random": RandomPairLearner(2, random_state=0),
     "list": random_questions(80, 30),
 }
@@ -438,7 +438,7 @@ def test_bayesian_triples_work(tmp_path):
         DF,
         id="id",
         learner=BayesianActiveClustering(
-            2, questions="triplets", n_particles=50, random_state=0
+            2, questions="triplets", form=BayesForm(n_particles=50), random_state=0
         ),
         log=tmp_path / "t.jsonl",
     )

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conftest import CHROMIUM, CHROMIUM_ARGS
 from csc_nb import play
 from csc_nb.widgets import Live
 
@@ -226,17 +225,6 @@ MAKERS = {
 
 
 @pytest.fixture(scope="module")
-def chromium():
-    "One Chromium for the whole file."
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as p:
-        browser = p.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_ARGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
 def one_page(chromium):
     "One page for all entries, with the page part loaded."
     page = chromium.new_page()
@@ -244,17 +232,6 @@ def one_page(chromium):
     page.add_script_tag(content=(STATIC / "live.js").read_text())
     yield page
     page.close()
-
-
-@pytest.fixture
-def page(chromium):
-    "A fresh page that records every request it makes (`page.asked`)."
-    context = chromium.new_context(viewport=dict(width=1000, height=900))
-    page = context.new_page()
-    page.asked = []
-    page.on("request", lambda r: page.asked.append(r.url))
-    yield page
-    context.close()
 
 
 HOME = {name: (module, spec) for module, es in play.ENTRIES.items() for name, _, spec in es}

@@ -331,3 +331,10 @@ def test_rows_outside_of_every_group_do_not_count_in_the_scatter():
     inside = np.r_[X[:3] - X[:3].mean(0), X[5:7] - X[5:7].mean(0)]
     assert n == 5
     np.testing.assert_allclose(C, inside.T @ inside / 5)
+
+
+def test_how_far_must_links_are_set_off_by_counting():
+    z, must = np.array([0, 0, 1, 1, 1]), np.array([(0, 1), (1, 2), (3, 4)])
+    chance = (2**2 + 3**2) / 5**2  # two random rows, drawn with replacement
+    assert me.set_off(z, must, 200_000) == pytest.approx(2 / 3 - chance, abs=0.01)
+    assert me.set_off(np.zeros(5, int), must) == 0, "a lump"

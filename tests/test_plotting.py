@@ -434,3 +434,25 @@ def test_few_shades_keeps_the_picture_and_never_grows():
         and (B[0, 0] == 255).all()
     )
     assert len(P.few_shades(small)) <= len(small)
+
+
+def test_a_haze_keeps_its_shades_and_dots_do_not_need_them():
+    "Forty shades for a scatter; as many as a palette holds where colours blend."
+    import io
+
+    from PIL import Image
+
+    def shades(draw):
+        fig, ax = plt.subplots()
+        draw(ax)
+        out = io.BytesIO()
+        fig.savefig(out)
+        plt.close(fig)
+        small = P.enough_shades(out.getvalue())
+        return len(Image.open(io.BytesIO(small)).convert("RGB").getcolors(1 << 20))
+
+    rng = np.random.default_rng(0)
+    assert shades(lambda ax: ax.plot(*rng.random((2, 50)), "o")) <= 40
+    a, b = np.meshgrid(*2 * [np.linspace(0, 1, 90)])
+    haze = np.stack([a, b, 1 - a], -1)
+    assert shades(lambda ax: ax.imshow(haze, interpolation="bilinear")) > 200

@@ -89,21 +89,27 @@ def test_n_clusters_comes_first_where_there_is_one(name):
         assert own[0] == "n_clusters"
 
 
+@functools.cache
+def names_in(cls):
+    "Attributes, functions and texts that the source of a class names."
+    found = set()
+    for n in ast.walk(ast.parse(inspect.getsource(cls))):
+        if isinstance(n, ast.Attribute):
+            found.add(n.attr)
+        elif isinstance(n, ast.FunctionDef):
+            found.add(n.name)
+        elif isinstance(n, ast.Constant) and isinstance(n.value, str):
+            found.add(n.value)
+    return found
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_no_fitted_attribute_is_described_that_does_not_exist(name):
     "Every attribute in the docstring is assigned, or a property, somewhere in the class."
     cls = getattr(csc_nb, name)
     described = described_in(inspect.getdoc(cls) or "", "Attributes")
-    bodies = "".join(
-        inspect.getsource(k) for k in cls.__mro__ if k.__module__.startswith("csc_nb")
-    )
-    names = {n.attr for n in ast.walk(ast.parse(bodies)) if isinstance(n, ast.Attribute)}
-    names |= {n.name for n in ast.walk(ast.parse(bodies)) if isinstance(n, ast.FunctionDef)}
-    names |= {
-        n.value
-        for n in ast.walk(ast.parse(bodies))
-        if isinstance(n, ast.Constant) and isinstance(n.value, str)
-    }
+    ours = [k for k in cls.__mro__ if k.__module__.startswith("csc_nb")]
+    names = set().union(*map(names_in, ours))
     missing = [d for d in described if d.isidentifier() and d not in names]
     assert not missing
 
@@ -141,11 +147,19 @@ def test_python_m_csc_nb():
 # The inside: classes that a reader can follow
 
 
+@functools.cache
+def modules():
+    "Module of ours → its syntax tree, parsed once for all tests."
+    files = sorted((ROOT / "csc_nb").rglob("*.py"))
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in files}
+
+
+@functools.cache
 def own_bases():
     "Class of ours → its bases that are ours, from the source."
     found = {}
-    for path in (ROOT / "csc_nb").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for tree in modules().values():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 names = [b.id for b in node.bases if isinstance(b, ast.Name)]
                 found[node.name] = [n for n in names if n != node.name]
@@ -169,8 +183,7 @@ def test_no_private_class_has_a_single_child():
 
 def test_methods_are_not_hung_on_classes_from_outside():
     "No `Class.x = f`, no setattr in a loop, no globals().update in the package."
-    for path in (ROOT / "csc_nb").rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in modules().items():
         classes = {n.name for n in tree.body if isinstance(n, ast.ClassDef)}
         for node in tree.body:
             text = ast.unparse(node)
@@ -190,8 +203,7 @@ def protocol():
 
 
 def families():
-    for path in sorted((ROOT / "csc_nb").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in modules().items():
         made = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
         for name, step in made.items():
             init = made.get(name.removesuffix("_step") + "_init")
@@ -337,7 +349,7 @@ MANY = {  # function or constructor → how many it takes, and why; may only shr
     "bags.BagSpectralClustering": (11, "an estimator"),
     "kmeans.MPCKMeans": (13, "an estimator"),
     "kmeans.ConstrainedEM": (11, "an estimator"),
-    "bayes_active.BayesianActiveClustering": (19, "an estimator"),
+    "bayes_active.BayesForm": (12, "the switches between the printed and our model"),
     "chat.ChatAnnotator": (22, "a service: address, limits, price, records"),
     "correlation.CorrelationClustering": (12, "an estimator"),
     "disc.DiSC": (13, "an estimator"),
@@ -358,10 +370,10 @@ def parameters_of(node):
     ]
 
 
-def with_many(source, stem, most=8):
+def with_many(tree, stem, most=8):
     "Name → number of parameters, of what takes more than `most` and is no kernel."
     found = {}
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         inside = node.body if isinstance(node, ast.ClassDef) else []
         for part in inside:
             if isinstance(part, ast.FunctionDef) and part.name == "__init__":
@@ -375,9 +387,9 @@ def with_many(source, stem, most=8):
 def test_many_parameters_are_a_decision():
     "Kernels take arrays one by one; what else takes many is listed, and never takes more."
     found = {}
-    for path in (ROOT / "csc_nb").rglob("*.py"):
+    for path, tree in modules().items():
         if path.name != "_modidx.py":
-            found |= with_many(path.read_text(encoding="utf-8"), path.stem)
+            found |= with_many(tree, path.stem)
     new = {name: n for name, n in found.items() if n > MANY.get(name, (8, ""))[0]}
     assert not new, f"bundle what belongs together, or split: {new}"
     fewer = {name: found.get(name) for name in MANY if found.get(name) != MANY[name][0]}
@@ -388,9 +400,10 @@ def test_a_function_with_nine_parameters_is_seen():
     many = ", ".join("abcdefghi")
     plain, kernel = f"def f({many}): pass\n", f"@njit\ndef g({many}): pass\n"
     own = f"class C:\n    def __init__(self, {many}): pass\n    def f(self, a): pass\n"
-    assert with_many(plain + kernel, "m") == {"m.f": 9}
-    assert with_many(own, "m") == {"m.C": 9}
-    assert with_many("def f(a, *, b, c=1): pass", "m") == {}
+    many_of = lambda source: with_many(ast.parse(source), "m")
+    assert many_of(plain + kernel) == {"m.f": 9}
+    assert many_of(own) == {"m.C": 9}
+    assert many_of("def f(a, *, b, c=1): pass") == {}
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -11,7 +11,7 @@ from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import check_estimator
 
-from csc_nb.constraints import Constraints
+from csc_nb.constraints import Bags, Constraints, Triplets
 from csc_nb.estimators import (
     ConstrainedClusterer,
     clearly_worse,
@@ -19,7 +19,7 @@ from csc_nb.estimators import (
     methods,
     without_advice,
 )
-from csc_nb.metrics import ari
+from csc_nb.metrics import ari, constraint_accuracy
 from csc_nb.oracles import ActiveLearner, NoisyOracle
 from csc_nb.sweeps import for_study
 from csc_nb.vocabulary import AnswerWarning
@@ -113,14 +113,113 @@ def test_copies_of_rows_and_a_single_column(cls):
 # answers ----------------------------------------------------------------------------
 
 
-def only(value):
-    keep = np.asarray(SAID.value) == value
-    return SAID.select(keep)
+def pairs_said(a, b, value, **who):
+    return Constraints(a, b, value, n_samples=N, value_kind="pm1", **who)
 
 
-@pytest.mark.parametrize("value", [1, -1], ids=["must only", "cannot only"])
-def test_answers_of_one_kind_do_no_harm(pair_cls, value):
-    assert ari(Y, fit(pair_cls, c=only(value))) > ari(Y, usual(pair_cls)) - 0.1
+def odd(kind):
+    "Answers that are all of one kind, or all taken back, or given by several as one."
+    a, b, v = (np.asarray(x) for x in (SAID.a, SAID.b, SAID.value))
+    thrice = [np.tile(x, 3) for x in (a, b, v)]
+    both = np.r_[a, a], np.r_[b, b], np.r_[v, -v]
+    halves = np.repeat([0, 1], len(a))
+    return {
+        "must only": lambda: SAID.select(v > 0),
+        "cannot only": lambda: SAID.select(v < 0),
+        "unsure only": lambda: pairs_said(a, b, 0 * v),
+        "three people of one mind": lambda: pairs_said(
+            *thrice, expert=np.repeat([0, 1, 2], len(a))
+        ),
+        "every answer taken back": lambda: pairs_said(*both),
+        "two people who contradict each other": lambda: pairs_said(*both, expert=halves),
+        "one pair both ways": lambda: pairs_said([0, 1], [1, 0], [1, -1]),
+    }[kind]()
+
+
+KINDS = ["must only", "cannot only", "unsure only", "three people of one mind"]
+KINDS += ["every answer taken back", "two people who contradict each other"]
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "one pair both ways"])
+def test_odd_answers_do_no_harm(pair_cls, kind):
+    "Contradictions gave cop-kmeans .02, mpck-means .26, and mmc .21 after a single pair."
+    assert ari(Y, fit(pair_cls, c=odd(kind))) > ari(Y, usual(pair_cls)) - 0.1
+
+
+@pytest.mark.parametrize("m", [4, 20, 100])
+@pytest.mark.parametrize("name", ["mmc", "rca", "itml", "lsml"])
+def test_must_links_alone_do_not_lump_where_a_column_is_rare(name, m):
+    "MMC kept every must-link by two clusters of a few rows: ARI 0."
+    Z = np.c_[X, np.arange(N) % 30 == 7]
+    Z = (Z - Z.mean(0)) / Z.std(0)
+    c = Constraints.from_labels(Y, n=m, random_state=1)
+    found = fit(PAIRS[name], Z, c.select(np.asarray(c.value) > 0))
+    assert ari(Y, found) > ari(Y, fit(PAIRS[name], Z)) - 0.05
+
+
+@pytest.mark.parametrize("word", [1, -1], ids=["same", "different"])
+def test_somebody_who_always_says_one_word_is_not_turned_round(pair_cls, word):
+    "Two answers of three are wrong: heard or not, no more are broken than by the features."
+    c = pairs_said(SAID.a, SAID.b, np.full(len(SAID.a), word))
+    alone = constraint_accuracy(usual(pair_cls), c)
+    assert constraint_accuracy(fit(pair_cls, c=c), c) > alone - 0.05
+
+
+@pytest.mark.parametrize("name", ACTIVE)
+def test_who_asks_hears_one_word_only(name):
+    "Always *same* joins rows, always *different* parts them, *unsure* says nothing."
+    found = {}
+    for word in (1, -1, 0):
+        est = for_study(ACTIVE[name], 3, 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            z = est.fit(X, oracle=lambda q: word, budget=20).labels_
+        assert np.bincount(z).max() < N or word >= 0, "all in one, against every answer"
+        found[word] = len(np.unique(z))
+    assert found[1] <= 3 <= found[-1] and found[0] <= 3
+
+
+BAG = np.arange(N) % 18
+LABELS = {
+    "one word": [{"a"}] * 18,
+    "every word": [{"a", "b", "c"}] * 18,
+    "nothing": [None] * 18,
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_bags_that_say_the_same_of_all_rows_do_no_harm(kind):
+    est = for_study(ALL["bag-spectral"], 3, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert ari(Y, est.fit(X, bags=Bags(BAG, LABELS[kind])).labels_) > 0.9
+
+
+@pytest.mark.parametrize("name", ["dc", "lsml"])
+def test_triplets_of_one_kind_or_taken_back_do_no_harm(name):
+    t = np.array([np.random.default_rng(k).permutation(N)[:3] for k in range(150)])
+    for rows, words in ((t, ["ab"] * 150), (np.r_[t, t], ["ab"] * 150 + ["ac"] * 150)):
+        est = for_study(ALL[name], 3, 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            z = est.fit(X, triplets=Triplets(*rows.T, words, n_samples=N)).labels_
+        assert ari(Y, z) > 0.9
+
+
+@pytest.mark.parametrize("name", ["disc", "drsc", "drhsic"])
+def test_scores_that_say_nothing_do_no_harm(name):
+    for score in (np.ones(N), np.random.default_rng(0).normal(size=N)):
+        est = for_study(ALL[name], 3, 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert ari(Y, est.fit(X, score).labels_) > 0.9
+
+
+def test_every_registered_method_is_among_those_with_odd_answers():
+    kinds = {kind for c in ALL.values() for kind in c.side_information}
+    assert kinds == {"pairs", "questions", "bags", "triplets", "scores"}
+    tested = {*PAIRS, *ACTIVE, "bag-spectral", "disc", "drsc", "drhsic"}
+    assert {k for k in ALL if ALL[k].side_information} == tested
 
 
 @pytest.mark.parametrize("n, noise", [(300, 0.0), (3000, 0.05)])

@@ -112,6 +112,14 @@ FAULTS = {
     "scrolls sideways": "<p class='good' style='width:2000px'>a long line</p>",
     "hidden by its box": "<table><td style='max-width:80px;overflow:hidden;"
     "white-space:nowrap;display:block' class='good'>much more than fits in it</td></table>",
+    "code: a long line": "<div class=highlight style='width:300px'>"
+    "<pre class=good style='overflow:auto'>a long line of code, as wide as a page is wide"
+    "</pre></div>",
+    "equation: sum": "<div class=good id=sum style='width:99px'><mjx-container "
+    "display=true style='display:inline-block;width:400px'>x</mjx-container></div>",
+    "picture: wide": "<div style='overflow:auto;width:1300px;margin-left:200px'>"
+    "<img alt=wide width=1300 height=9 src='data:image/gif;base64,R0lGODlhAQABAAAAACw='>"
+    "</div>",
     "no picture": "<img src='nothing.png' alt='gone' width=40 height=40>",
     "dark: pale": "<p class='ink'>ink on a dark ground</p>",
 }
@@ -134,7 +142,7 @@ def test_the_look_at_pages_notices_each_fault(tmp_path):
 
 
 def test_tables_are_tables_and_nothing_is_cut(site):
-    "Every page of the site at 1 280 and 390 px, light and dark."
+    "Every page of the site at 1 280 and 390 px, light and dark, and at 1 366 px."
     sys.path.insert(0, str(ROOT / "tools"))
     from pictures import look, pages_of
 

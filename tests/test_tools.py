@@ -1,9 +1,12 @@
 """The tools that judge everything else: each must notice what it is there for."""
 
 import ast
+import importlib.util
+import os
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,11 +14,16 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import attributes
 import cells
+import export
 import longlines
 import machine
 import modules
 import mutants
 import release
+
+found = importlib.util.spec_from_file_location("steps", ROOT / "tools" / "test.py")
+steps = importlib.util.module_from_spec(found)  # `test` is a package of Python itself
+found.loader.exec_module(steps)
 
 
 def printed(text):
@@ -338,7 +346,6 @@ def test_no_module_defines_a_name_twice():
 SUMMARIES = {  # tables that are no rows of a grid: how many, and what they are
     "benchmarks/bench_answer_items.py": 1,  # bins of each run, beside its row
     "benchmarks/bench_baselines.py": 1,  # times, made anew
-    "benchmarks/bench_methods.py": 1,  # the comparison, with rows of a run put in
     "benchmarks/bench_outgrow.py": 1,  # nine rows of one run, made anew
     "benchmarks/summary_ncobras.py": 3,  # means over folds, made anew
     "nbs/experiments/43_answers_only.ipynb": 2,  # two tables of one run each
@@ -371,3 +378,51 @@ def test_a_docstring_has_every_section_once():
                 if len(found) > len(set(found)):
                     twice.append(f"{path.stem}.{node.name}: {found}")
     assert not twice
+
+
+def test_a_module_that_says_what_it_said_keeps_its_kernels(tmp_path):
+    "Times of change: numba compiles again when a file is newer."
+    texts = {
+        "plain": "a = 1\n",
+        "one": "@njit\n",
+        "two": "@njit  # 2\n",
+        "other": "b = 1\n",
+    }
+    room = tmp_path / "csc_nb"
+    room.mkdir()
+    old = 10**18
+    for change, newer in {"plain": {"plain"}, "one": {"one", "two"}}.items():
+        for name, text in texts.items():
+            (room / f"{name}.py").write_text(text)
+            os.utime(room / f"{name}.py", ns=(old, old))
+        before = export.modules(tmp_path)
+        for name, text in texts.items():
+            (room / f"{name}.py").write_text(text + "# new\n" * (name == change))
+        export.keep_times(before)
+        kept = {p.stem for p in room.glob("*.py") if p.stat().st_mtime_ns == old}
+        assert kept == set(texts) - newer
+
+
+def test_steps_side_by_side_tell_who_failed(tmp_path, monkeypatch, capsys):
+    program = tmp_path / "steps.py"
+    program.write_text(
+        "import sys\n"
+        "for name in sys.argv[1:]:\n"
+        '    print(f\'{name:15} {"FAILED" if name == "b" else "ok":7}     1 s\')\n'
+        "    if name == 'd': sys.exit('killed')\n"
+    )
+    monkeypatch.setattr(steps, "__file__", str(program))
+    assert steps.side_by_side([["a", "b"], ["c", "d", "e"]], slow=False) == ["b", "e"]
+    assert "killed" in capsys.readouterr().out
+
+
+def test_long_files_come_first():
+    from conftest import long_files_first
+
+    def item(file, browser=False):
+        mark = lambda name: browser and name == "browser"
+        return SimpleNamespace(path=Path(file), get_closest_marker=mark)
+
+    items = [item("a"), item("b"), item("b"), item("c"), item("c", browser=True)]
+    long_files_first(items)
+    assert [str(i.path) for i in items] == ["c", "c", "b", "b", "a"]

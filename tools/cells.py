@@ -168,19 +168,27 @@ def without_semicolon(source):
 
 
 def draw_once():
-    """A figure is drawn when it is shown, and small: pictures are not compared.
+    """A figure is drawn when it is shown, once, and small: pictures are not compared.
 
-    Pyplot draws every open figure after each cell, and the notebook once more.
+    Pyplot draws every open figure after each cell, and the notebook once more; a layout
+    and a tight box cost two more passes over all its texts.
     """
     import matplotlib.pyplot as plt
     from IPython.core import pylabtools
+    from matplotlib.backend_bases import FigureCanvasBase
 
-    full = pylabtools.print_figure
+    full, whole = pylabtools.print_figure, FigureCanvasBase.print_figure
 
     def small(fig, *args, base64=False, **kwargs):
-        return full(fig, "png", base64=base64, dpi=SMALL)
+        return full(fig, "png", base64=base64, dpi=SMALL, bbox_inches=None)
+
+    def plain(self, *args, **kwargs):
+        self.figure.set_layout_engine("none")
+        with plt.rc_context({"savefig.bbox": None}):
+            return whole(self, *args, **kwargs)
 
     plt.draw_all = lambda force=False: None
+    FigureCanvasBase.print_figure = plain
     pylabtools.print_figure = pylabtools.retina_figure = small
 
 

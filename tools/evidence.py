@@ -13,6 +13,9 @@ from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+from csc_nb.comparison import of_today  # noqa: E402
+
 RESULTS = ROOT / "nbs" / "experiments" / "results"
 TARGET = ROOT / "csc_nb" / "data" / "evidence.csv"
 HEAD = "method,wrong,ari,se,sets,fits,above_kmeans,finds_k".split(",")
@@ -22,10 +25,10 @@ def results():
     "method → (set, share of wrong answers, seed) → (ari, clusters found, classes)"
     found = defaultdict(dict)
     with open(RESULTS / "comparison.csv", newline="") as f:
-        for r in csv.DictReader(f):
-            if r["status"] == "ok" and ":" not in r["method"]:  # today's defaults only
-                cell = (r["dataset"], float(r["noise"]), int(r["seed"]))
-                found[r["method"]][cell] = float(r["ari"]), r["clusters"] == r["k"]
+        rows, _ = of_today([r for r in csv.DictReader(f) if r["status"] == "ok"])
+    for r in rows:
+        cell = (r["dataset"], float(r["noise"]), int(r["seed"]))
+        found[r["method"]][cell] = float(r["ari"]), r["clusters"] == r["k"]
     with open(RESULTS / "items_comparison.csv", newline="") as f:
         for r in csv.DictReader(f):
             cell = (r["dataset"], float(r["noise"]), int(r["seed"]))

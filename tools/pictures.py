@@ -1,10 +1,11 @@
 """Look at the pages of the built site as a reader does.
 
 `python tools/pictures.py [_docs] [--shots FOLDER] [NAME …]`: Chromium opens every page
-at 1 280 and 390 px, light and dark. A fault is a table that is shown as text with
-pipes, something that is cut off (beyond the edge of the window and in no box that
-scrolls, or hidden by its box), a page that scrolls sideways, a picture that is not
-there, and writing that cannot be told from its ground.
+once and sees it at 1 280 and 390 px, light and dark, and at 1 366 px. A fault is a table
+that is shown as text with pipes, something that is cut off (beyond the edge of the
+window and in no box that scrolls, or hidden by its box), a page that scrolls sideways, a
+picture that is not there, and writing that cannot be told from its ground; at 1 366 px
+also code and equations wider than their column, which would scroll.
 """
 
 import itertools
@@ -21,6 +22,7 @@ ARGS = [
 ]
 WIDTHS = (1280, 390)
 SCHEMES = ("light", "dark")
+COLUMN = 1366  # here code and equations must fit into their column
 
 LOOK = r"""() => {
   const found = [], page = document.querySelector('.bd-article') || document.body;
@@ -89,6 +91,23 @@ LOOK = r"""() => {
   return [...new Set(found)].slice(0, 12);
 }"""
 
+CUT_OFF = r"""() => {
+  const found = [], page = document.querySelector('.bd-article') || document.body;
+  const wide = e => e.offsetParent && e.scrollWidth > e.clientWidth + 2;
+  for (const e of page.querySelectorAll('div.highlight pre'))
+    if (wide(e)) found.push('code: ' + e.textContent.split('\n')
+      .sort((a, b) => b.length - a.length)[0].trim().slice(0, 60));
+  for (const e of page.querySelectorAll('mjx-container[display="true"]')) {
+    const column = e.closest('div.math') || e.parentElement;
+    if (column.offsetParent && e.getBoundingClientRect().width > column.clientWidth + 2)
+      found.push('equation: ' + (column.id || column.textContent.slice(0, 40)));
+  }
+  for (const e of page.querySelectorAll('img'))
+    if (e.offsetParent && e.getBoundingClientRect().right > window.innerWidth + 2)
+      found.push('picture: ' + e.alt);
+  return found;
+}"""
+
 
 def settled(page):
     "Wait for pictures and, where there is maths, for it to be set."
@@ -127,6 +146,9 @@ def look(
             page.set_viewport_size(dict(width=widths[0], height=900))
             page.goto(Path(file).absolute().as_uri(), timeout=90_000)
             settled(page)
+            page.set_viewport_size(dict(width=COLUMN, height=900))
+            page.wait_for_timeout(50)  # equations are fitted again
+            bad += [f"{name} at {COLUMN} px, {f}" for f in page.evaluate(CUT_OFF)]
             for width, scheme in itertools.product(widths, schemes):
                 page.set_viewport_size(dict(width=width, height=900))
                 page.emulate_media(color_scheme=scheme)

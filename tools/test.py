@@ -6,6 +6,7 @@ Each step prints its seconds and CPU seconds; the first failures are shown in fu
 import argparse
 import filecmp
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -23,6 +24,7 @@ from machine import plain_arithmetic
 ROOT = Path(__file__).resolve().parent.parent
 STEPS = {}
 LIMIT = 3000  # seconds for one command; a hang is a failure, not a wait
+BESIDE = [["site"], ["package", "types"]]  # each uses one core, so they run side by side
 
 
 def step(f):
@@ -147,9 +149,10 @@ def tests(slow=False):
             "pytest",
             "-q",
             "-n",
-            str(os.cpu_count()),
+            str(os.cpu_count() + 1),  # a browser's tests wait most of the time
             "--dist",
             "loadfile",
+            "--no-loadscope-reorder",  # conftest.py puts long files first
             "-m",
             "" if slow else "not slow",
         ],
@@ -240,6 +243,30 @@ def cpu_seconds():
     return sum(u.ru_utime + u.ru_stime for u in used)
 
 
+def run_step(name, slow):
+    "Run one step and print its seconds; True when it is well."
+    start, cpu = time.time(), cpu_seconds()
+    ok = STEPS[name](slow)
+    word, took, used = "ok" if ok else "FAILED", time.time() - start, cpu_seconds() - cpu
+    print(f"{name:15} {word:7} {took:5.0f} s {used:5.0f} CPU s", flush=True)
+    return ok
+
+
+def side_by_side(groups, slow):
+    "Groups of steps in a process each; the names of those that failed."
+    flags = ["--slow"] if slow else []
+    how = dict(cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    command = [sys.executable, __file__, *flags]
+    running = [subprocess.Popen([*command, *group], **how) for group in groups]
+    failed = []
+    for group, process in zip(groups, running):
+        said, _ = process.communicate()
+        print(said, end="", flush=True)
+        well = re.findall(r"^(\w+) +ok ", said, re.M)
+        failed += [name for name in group if name not in well]
+    return failed
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     ap.add_argument("steps", nargs="*", choices=[[], *STEPS], default=[])
@@ -247,16 +274,12 @@ def main():
     args = ap.parse_args()
     plain_arithmetic()
     os.environ["CSC_NB_QUIET"] = "1"
-    failed = []
+    failed, beside = [], [name for group in BESIDE for name in group]
     for name in args.steps or STEPS:
-        start, cpu = time.time(), cpu_seconds()
-        ok = STEPS[name](args.slow)
-        word, took = "ok" if ok else "FAILED", time.time() - start
-        print(
-            f"{name:15} {word:7} {took:5.0f} s {cpu_seconds() - cpu:5.0f} CPU s", flush=True
-        )
-        if not ok:
-            failed.append(name)
+        if args.steps or name not in beside:
+            failed += [name] * (not run_step(name, args.slow))
+        elif name == beside[0]:
+            failed += side_by_side(BESIDE, args.slow)
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 
 

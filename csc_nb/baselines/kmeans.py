@@ -4,20 +4,20 @@
 
 # %% auto #0
 __all__ = ['COUNT', 'FINITE', 'ABOVE_0', 'AT_LEAST_0', 'Walk', 'SignedLinks', 'walk',
-           'links_of', 'sort_answers', 'in_order', 'fill_centres', 'neighbourhood_start',
-           'group_sums', 'start_centres', 'mean_var', 'sq_dist', 'update_centres',
-           'KMeansRun', 'LinkedKMeans', 'settle', 'LinkBlocks', 'make_blocks',
-           'explain_infeasible', 'broken_cannots', 'cop_assign', 'COPKMeans', 'link_fines',
-           'settle_points', 'pck_assign', 'pck_warmup', 'PCKMeans', 'link_price',
-           'farthest_pair', 'Metric', 'gaps', 'row_norms', 'make_metric', 'MPCKProblem',
-           'mpck_objective', 'mpck_scatter', 'MPCKState', 'metric_target', 'with_metric',
-           'metric_step', 'mpck_assign', 'mpck_init', 'mpck_round', 'mpck_warmup',
-           'mpck_step', 'mpck_descend', 'MPCKMeans', 'centre_gaps', 'cvqe_objective',
-           'cvqe_ties', 'cvqe_centres', 'CVQE', 'lcvqe_objective', 'lcvqe_centres',
-           'LCVQE', 'seeds_from_links', 'seed_groups', 'seeded_start', 'check_seeds',
-           'SeededKMeans', 'ConstrainedKMeans', 'EMPieces', 'em_pieces', 'em_expect',
-           'em_maximise', 'log_normal', 'EMState', 'em_init', 'em_step', 'em_run',
-           'ConstrainedEM']
+           'links_of', 'tied_answers', 'sort_answers', 'in_order', 'fill_centres',
+           'neighbourhood_start', 'group_sums', 'start_centres', 'mean_var', 'sq_dist',
+           'update_centres', 'KMeansRun', 'LinkedKMeans', 'settle', 'LinkBlocks',
+           'make_blocks', 'explain_infeasible', 'broken_cannots', 'cop_assign',
+           'COPKMeans', 'link_fines', 'settle_points', 'pck_assign', 'pck_warmup',
+           'PCKMeans', 'link_price', 'farthest_pair', 'Metric', 'gaps', 'row_norms',
+           'make_metric', 'MPCKProblem', 'mpck_objective', 'mpck_scatter', 'MPCKState',
+           'metric_target', 'with_metric', 'metric_step', 'mpck_assign', 'mpck_init',
+           'mpck_round', 'mpck_warmup', 'mpck_step', 'mpck_descend', 'MPCKMeans',
+           'centre_gaps', 'cvqe_objective', 'cvqe_ties', 'cvqe_centres', 'CVQE',
+           'lcvqe_objective', 'lcvqe_centres', 'LCVQE', 'seeds_from_links', 'seed_groups',
+           'seeded_start', 'check_seeds', 'SeededKMeans', 'ConstrainedKMeans', 'EMPieces',
+           'em_pieces', 'em_expect', 'em_maximise', 'log_normal', 'EMState', 'em_init',
+           'em_step', 'em_run', 'ConstrainedEM']
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #1d2598a8
 #| code-fold: true
@@ -168,13 +168,41 @@ def links_of(
 # %% ../../nbs/20_kmeans_baselines.ipynb #order-code
 #| code-fold: true
 #| code-summary: "rows and answers in an order of their own"
+def tied_answers(
+    low: np.ndarray,  # `(m,)` lower row of each answer
+    high: np.ndarray,  # `(m,)` higher row
+    c,  # resolved `Constraints`: their values and weights
+) -> np.ndarray:  # `(m,)` boolean
+    """Answers about pairs that are called *same* and *different* with equal weight.
+
+    Parameters
+    ----------
+    low : np.ndarray
+        `(m,)` lower row of each answer
+    high : np.ndarray
+        `(m,)` higher row
+    c
+        resolved `Constraints`: their values and weights
+
+    Returns
+    -------
+    np.ndarray
+        `(m,)` boolean
+    """
+    key = low * (int(high.max(initial=0)) + 1) + high
+    pair = np.unique(key, return_inverse=True)[1]
+    for_same = np.bincount(pair, c.weight * c.value)
+    all_said = np.bincount(pair, c.weight)
+    return (abs(for_same) <= 1e-9 * all_said)[pair]
+
+
 def sort_answers(
     a: np.ndarray,  # `(m,)` first rows
     b: np.ndarray,  # `(m,)` second rows
     c,  # resolved `Constraints`: their values and weights
     n: int,  # rows
 ) -> Constraints:
-    """The answers by their rows, then by what they say; who said it, and unsure, left out.
+    """The answers by their rows, then by what they say; unsure and ties are left out.
 
     Parameters
     ----------
@@ -193,7 +221,7 @@ def sort_answers(
     """
     low, high = np.sort([a, b], axis=0)
     by = np.lexsort((c.weight, c.value, high, low))
-    by = by[c.value[by] != 0]
+    by = by[(c.value[by] != 0) & ~tied_answers(low, high, c)[by]]
     weight, value = c.weight[by], c.value[by]
     return Constraints(
         low[by], high[by], value, weight=weight, n_samples=n, value_kind="pm1"

@@ -6,8 +6,8 @@
 __all__ = ['differences', 'MetricLearner', 'minimise_psd', 'kkt', 'lengths',
            'weighted_outer', 'mmc_objective', 'MMC', 'chunklet_scatter', 'RCA',
            'logdet_div', 'itml_dual', 'itml', 'ITML', 'comparisons', 'lsml_objective',
-           'LSML', 'sparse_lp', 'SparseLP', 'tune_learner', 'MetricKMeans', 'ITMLKMeans',
-           'RCAKMeans', 'MMCKMeans', 'LSMLKMeans', 'SparseLPKMeans']
+           'LSML', 'sparse_lp', 'SparseLP', 'tune_learner', 'set_off', 'MetricKMeans',
+           'ITMLKMeans', 'RCAKMeans', 'MMCKMeans', 'LSMLKMeans', 'SparseLPKMeans']
 
 # %% ../../nbs/21_metric_baselines.ipynb #398e0da7
 #| code-fold: true
@@ -756,7 +756,7 @@ class SparseLP(LSML):
 
 # %% ../../nbs/21_metric_baselines.ipynb #60dd7162
 #| code-fold: true
-#| code-summary: "cross-validation on the answers"
+#| code-summary: "cross-validation on the answers; set_off: are must-links set off from other pairs?"
 def tune_learner(
     learner,  # a metric learner
     grid: tuple,  # its parameter, and values to try
@@ -802,6 +802,31 @@ def tune_learner(
             ok = (z[test.a] == z[test.b]) == (test.value > 0)
             kept[i] += (test.weight * ok * (test.value != 0)).sum()
     return values[int(kept.argmax())], kept / max((c.weight * (c.value != 0)).sum(), 1e-300)
+
+
+def set_off(
+    labels: np.ndarray,  # `(n,)` clusters
+    must: np.ndarray,  # `(m, 2)` must-links
+    pairs: int = 4000,  # random pairs of rows
+) -> float:
+    """How much oftener must-linked rows are together than random ones, eq. (11).
+
+    Parameters
+    ----------
+    labels : np.ndarray
+        `(n,)` clusters
+    must : np.ndarray
+        `(m, 2)` must-links
+    pairs : int, default=4000
+        random pairs of rows
+
+    Returns
+    -------
+    float
+    """
+    i, j = np.random.default_rng(0).integers(len(labels), size=(2, pairs))
+    together = labels[must[:, 0]] == labels[must[:, 1]]
+    return float(together.mean() - (labels[i] == labels[j]).mean())
 
 # %% ../../nbs/21_metric_baselines.ipynb #09281392
 #| code-fold: true
@@ -926,15 +951,25 @@ class MetricKMeans(ConstrainedClusterer):
                     learner, grid, X, answers, K, self.folds, rng
                 )
                 learner.set_params(**{grid[0]: best})
-            self.learner_ = learner.fit(X, constraints=answers, **more)
-            kmeans = KMeans(
-                K,
-                n_init=self.n_init,
-                max_iter=self.max_iter,
-                random_state=rng.randint(2**31 - 1),
-            )
-            self.kmeans_ = kmeans.fit(learner.transform(X))
+            seed = rng.randint(2**31 - 1)
+            self._learn(learner, X, answers, seed, more)
+            if len(answers.must) and not len(answers.cannot) and not more:
+                self._unless_lumped(learner, X, answers, seed)
         return self._keep(X, c, K)
+
+    def _learn(self, learner, X, answers, seed, more):
+        "A metric, and k-means in it."
+        how = dict(n_init=self.n_init, max_iter=self.max_iter, random_state=seed)
+        self.learner_ = learner.fit(X, constraints=answers, **more)
+        self.kmeans_ = KMeans(self.n_clusters, **how).fit(learner.transform(X))
+
+    def _unless_lumped(self, learner, X, answers, seed):
+        "After must-links alone: the plain metric, where it sets them off better, eq. (11)."
+        found = self.learner_, self.kmeans_
+        worth = set_off(self.kmeans_.labels_, answers.must)
+        self._learn(clone(learner), X, answers.select([]), seed, {})
+        if set_off(self.kmeans_.labels_, answers.must) <= worth:
+            self.learner_, self.kmeans_ = found
 
     def _keep(self, X, c, K):
         "Fitted attributes from `learner_` and `kmeans_`."

@@ -217,12 +217,15 @@ function render({ model, el }) {
       parts.results.append(tag("div", { class: "csc-cluster" }, head, ...body));
     }
     const act = (action, label, more) => tag("button", { type: "button", class: `csc-do-${action}`, onclick: () => go(action, more()) }, label);
-    parts.results.append(
-      tag("div", { class: "csc-row csc-bottom" },
-        act("merge", word("merge"), () => ({ clusters: clusters() })),
-        act("split", word("split"), () => ({ rows: chosen() })),
-        r.edits ? act("undo-edit", word("undo edit"), () => ({})) : null),
-    );
+    const merge = act("merge", word("merge"), () => ({ clusters: clusters() }));
+    const split = act("split", word("split"), () => ({ rows: chosen() }));
+    const offer = () => {
+      merge.disabled = clusters().length < 2;
+      split.disabled = !chosen().length;
+    };
+    parts.results.append(tag("div", { class: "csc-row csc-bottom" }, merge, split, r.edits ? act("undo-edit", word("undo edit"), () => ({})) : null));
+    parts.results.onchange = offer;
+    offer();
   }
 
   function drawCell(value, label) {
