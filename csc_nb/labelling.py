@@ -1318,7 +1318,6 @@ def settle(
     z = most_agreeing(stories, facts)
     return move_named_rows(z, nearest_rows(X, n_near), facts, math.log((1 - noise) / noise))
 
-
 # %% ../nbs/30_labelling.ipynb #1012d682
 #| code-fold: true
 #| code-summary: "how well a row fits its surroundings"

@@ -458,7 +458,8 @@ _UNITS_OF_TIME = {
 _SPAN = re.compile(r"(\d+(?:[.,]\d+)?)\s*([^\W\d_]{1,8})\.?,?\s*(?:and|und|et)?\s*")
 _FRACTION = re.compile(r"([-+]?)(?:(\d+)[ -])?(\d{1,3})\s?/\s?(2|3|4|5|6|8|10|16|32|64)")
 _FEET = re.compile(
-    r"(\d+)\s*(?:'|’|′|ft\.?|feet)\s*(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:\"|”|″|''|in\.?|inch(?:es)?)?)?",
+    r"(\d+)\s*(?:'|’|′|ft\.?|feet)\s*"
+    r"(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:\"|”|″|''|in\.?|inch(?:es)?)?)?",
     re.IGNORECASE,
 )
 _ANGLE = re.compile(
@@ -1588,8 +1589,9 @@ def _refuse_open_quote(lines, sep, quote, first, name):
         closed = False
     if not closed:
         raise ValueError(
-            f"a quotation mark in line {first} of {name} seems to be open: what follows, to "
-            f"line {first + len(lines) - 1}, would be one cell. Close it, or write it twice."
+            f"a quotation mark in line {first} of {name} seems to be open: what follows, "
+            f"to line {first + len(lines) - 1}, would be one cell. Close it, or write it "
+            "twice."
         )
 
 
@@ -1708,8 +1710,8 @@ def has_header(
             return True
         raise ValueError(
             f"the first line of {name} holds the years "
-            f"{', '.join(str(first[j]) for j in values[:3])}, and so do cells below: header "
-            "or data? Say header=True or False (--header yes, --header no)."
+            f"{', '.join(str(first[j]) for j in values[:3])}, and so do cells below: "
+            "header or data? Say header=True or False (--header yes, --header no)."
         )
     if _numbers_as_names([first[j] for j in values], [below[j] for j in values], there):
         return True
