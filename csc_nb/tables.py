@@ -1619,7 +1619,7 @@ def find_separator(
         ",", ";", tab, "|" or " "
     """
     head = "\n".join(text.splitlines()[:200])
-    if _one_column_of_decimals(head):
+    if _one_column_of_decimals(head) or _one_column_of_prose(head):
         return _ONE_COLUMN
     best, best_score = ",", (0.0, False, 0, 0)
     for rank, sep in enumerate((",", "|", ";", "\t")):
@@ -1649,6 +1649,18 @@ def _one_column_of_decimals(head):
     if len(lines) < 2 or "," in first or not all(map(decimal.fullmatch, lines)):
         return False
     return [l.split(",")[0] for l in lines] not in _counters(len(lines))
+
+
+def _one_column_of_prose(head):
+    "A header without a comma above lines whose commas all stand before a blank, as here."
+    first, *lines = [l for l in head.splitlines() if l.strip()] or [""]
+    if len(lines) < 2 or any(sep in head for sep in ';|\t"') or "," in first:
+        return False
+    parts = [p for l in lines for p in l.split(",")]
+    spaced = all("," in l and "," not in l.replace(", ", "") for l in lines)
+    return spaced and sum(number_cell(p.strip()) is not None for p in parts) < 0.2 * len(
+        parts
+    )
 
 
 def _blanks_between(head):

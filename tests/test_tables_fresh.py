@@ -249,10 +249,14 @@ TABLES = {
             "kids": ("number", [1, 2, 3]),
         },
     ),
+    "prose with a comma in each line": (
+        "comment\n" + "".join(f"yes it was {'good' * (i % 2)}, I think {i}\n" for i in R),
+        {"comment": ("text", ["yes it was , I think 0"])},
+    ),
     "commas inside one column": (
         "comment\n"
         + "".join(
-            f"{['the food was good, I think so', 'the room was cold, small'][i % 2]} {i}\n"
+            f"{['the food was good, I think so', 'the room was cold and wet'][i % 2]} {i}\n"
             for i in R
         ),
         {"comment": ("text", ["the food was good, I think so 0"])},
