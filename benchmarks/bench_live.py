@@ -1,8 +1,10 @@
-"""How fast an explorable redraws at 500 points: `python benchmarks/bench_live.py [N]`.
+"""How fast an explorable redraws at 500 points: `python benchmarks/bench_live.py [N]
+[SCENE ...]`.
 
 For every scene on points: the median of fifteen redraws in Chromium (kernels, drawing and
 sentence, each after the first slider moved), and the time of its kernel calls over that of
-the same calls to the native functions in the same run. Exact enumerations (`posterior`,
+the same calls to the native functions in the same run. `least` is the quickest of the
+fifteen, which other work on the machine disturbs least. Exact enumerations (`posterior`,
 `signed`, `answers`) and the scenes without points have problems of a fixed size.
 """
 
@@ -74,7 +76,7 @@ def scenes(n):
 
 
 def native(name, values):
-    "Milliseconds of one call to the exported function, its median of five."
+    "Milliseconds of one call to the exported function, by the clock and of the processor."
     spec = {n: s for es in play.ENTRIES.values() for n, _, s in es}[name]
     took = []
     for _ in range(6):
@@ -89,20 +91,25 @@ def native(name, values):
             given[arg] = value if shape or kind == "f8" else int(value)
             if not shape and kind == "f8":
                 given[arg] = float(value)
-        start = time.perf_counter()
+        start, spent = time.perf_counter(), time.process_time()
         getattr(play, name)(**given)
-        took.append(1e3 * (time.perf_counter() - start))
-    return statistics.median(took[1:])
+        took.append((time.perf_counter() - start, time.process_time() - spent))
+    wall, cpu = zip(*took[1:])
+    return 1e3 * np.array([statistics.median(wall), statistics.median(cpu)])
 
 
 def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     where = shutil.which("chromium") or "/usr/bin/chromium"
-    print(f"{n} points: scene, redraw, kernels in the page, native, page / native")
+    only = sys.argv[2:]
+    columns = "redraw, least, kernels in the page, native, of the processor, ratio"
+    print(f"{n} points: scene, {columns}")
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=where, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1000, "height": 900})
         for live in scenes(n):
+            if only and live.draw not in only:
+                continue
             path = Path("/tmp/bench_live.html")
             live.save(path)
             page.goto(path.as_uri())
@@ -110,9 +117,10 @@ def main():
             page.wait_for_timeout(3000)
             found = page.evaluate(MOVE, 15)
             there = statistics.median(found["kernel"])
-            here = sum(native(name, values) for name, values in found["calls"])
-            took = statistics.median(found["took"])
-            row = f"{took:6.0f} ms {there:6.1f} ms {here:6.1f} ms {there / here:5.2f}"
+            here, cpu = sum(native(name, values) for name, values in found["calls"])
+            took, least = statistics.median(found["took"]), min(found["took"])
+            row = f"{took:6.0f} ms {least:6.0f} ms {there:6.1f} ms {here:6.1f} ms "
+            row += f"{cpu:6.1f} ms {there / here:5.2f}"
             print(f"{live.draw:12} {row}", flush=True)
             path.unlink()
         browser.close()

@@ -3,7 +3,8 @@ clusters? Ten sets, K told and found, all answers right or one in ten wrong.
 
 `python benchmarks/quality_labelling.py OUT.csv [--seeds 420 421] [--answers 25]`: rows
 that are in OUT.csv are not run again. The sets: the gallery's four, and the first six of
-the comparison. `--others` takes ten further sets, on which nothing was ever chosen.
+the comparison. `--others` takes ten further sets, on which nothing was ever chosen;
+`--choice` the 28 on which the rule was chosen.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 
 from csc_nb.datasets import load
-from csc_nb.labelling import AskPairs
+from csc_nb.labelling import AskPairs, _block
 from csc_nb.metrics import ari
 from csc_nb.ncobras import NCOBRAS
 from csc_nb.oracles import NoisyOracle
@@ -26,6 +27,10 @@ ROOT = Path(__file__).resolve().parent.parent
 COMPARISON = ("iris", "wine", "newthyroid", "glass", "ecoli", "heart_statlog")
 OTHERS = "column_2C breast_cancer_wisconsin parkinsons sonar crabs_species".split()
 OTHERS += "pendigits389 optdigits389 transfusion yeast fertility".split()
+CHOICE = "hepatitis dermatology ionosphere balance_scale breast_cancer_wdbc pima".split()
+CHOICE += "msrcv2_six segmentation letters_ijlt satimage spambase".split()
+CHOICE += "ng20_sim3 ng20_diff3".split()
+SMALL = "segmentation dermatology letters_ijlt breast_cancer_wdbc msrcv2_six".split()
 FIELDS = "set seed noise given n K answers ari kmeans learner clusters".split()
 
 
@@ -57,6 +62,31 @@ def tables(names=COMPARISON, most=300):
         yield name, data, y[pick], {}
 
 
+def choice():
+    "The sets on which the rule of the clusters was chosen: tables, texts, few rows."
+    yield from tables(CHOICE)
+    b = load("ng20_2000")
+    kind = np.unique(b.target, return_inverse=True)[1]
+    for k in range(10):  # forty texts of four groups
+        rng = np.random.default_rng(1000 + k)
+        groups = rng.choice(kind.max() + 1, 4, replace=False)
+        rows = [rng.choice(np.flatnonzero(kind == c), 10, replace=False) for c in groups]
+        rows = rng.permutation(np.concatenate(rows))
+        y = np.unique(kind[rows], return_inverse=True)[1]
+        X = np.round(_block(b.data[rows], d=8), 4)
+        yield f"texts {k}", dict(row=np.arange(40)), y, dict(features=X)
+    for k, name in enumerate(SMALL):
+        b = load(name)
+        rows = np.random.default_rng(k).permutation(len(b.target))[:40]
+        data = {f"x{j}": b.data[rows, j] for j in range(b.data.shape[1])}
+        yield (
+            f"forty of {name}",
+            data,
+            np.unique(b.target[rows], return_inverse=True)[1],
+            {},
+        )
+
+
 def answered(data, y, kw, seed, noise, answers):
     "A session with the answers of one person, wrong with chance `noise`."
     s = AskPairs(data, log=None, learner=NCOBRAS(random_state=seed), **kw)
@@ -72,9 +102,11 @@ def main():
     ap.add_argument("--seeds", type=int, nargs="+", default=list(range(420, 425)))
     ap.add_argument("--answers", type=int, default=25)
     ap.add_argument("--others", action="store_true", help="ten further sets")
+    ap.add_argument("--choice", action="store_true", help="those the rule was chosen on")
     args = ap.parse_args()
     warnings.simplefilter("ignore")
-    found = tables(OTHERS) if args.others else (*gallery(), *tables())
+    found = tables(OTHERS) if args.others else choice() if args.choice else ()
+    found = found or (*gallery(), *tables())
     sets = {name: rest for name, *rest in found}
 
     @lru_cache(maxsize=1)

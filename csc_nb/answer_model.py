@@ -6,9 +6,9 @@
 __all__ = ['Priors', 'Block', 'make_block', 'State', 'Counts', 'e_step', 'looks_step',
            'ordered_table', 'report_prior', 'report_tables', 'lean_step', 'opinion_prior',
            'Setup', 'make_setup', 'em_init', 'm_step', 'em_step', 'Fit', 'run_em',
-           'looks_tell', 'Cast', 'cast_answers', 'accuracy_beta', 'accuracy_interval',
-           'one_voice', 'group_distance', 'merged_groups', 'choose_grouping',
-           'heldout_loglik', 'AnswerClustering']
+           'silence_heard', 'silence_leans', 'looks_tell', 'Cast', 'cast_answers',
+           'accuracy_beta', 'accuracy_interval', 'one_voice', 'group_distance',
+           'merged_groups', 'choose_grouping', 'heldout_loglik', 'AnswerClustering']
 
 # %% ../nbs/41_answer_model.ipynb #a91b61c5
 import warnings
@@ -551,7 +551,7 @@ def report_tables(
     n_report: np.ndarray,  # `(E, T, M + 1)` expected counts
     block: Block,
     priors: Priors,
-    unsure_rate: np.ndarray,  # `(E,)` share of unsure among the answers of each channel
+    unsure_rate: np.ndarray,  # `(E,)` share of unsure of each channel, or `(E, T)`
     share: np.ndarray = None,  # `(T,)` base rates; None: equal
     mute: np.ndarray = None,  # `(E,)` True where being unsure can teach nothing
 ) -> tuple:  # report `(E, T, M + 1)`, own `(E, T, M + 1)`
@@ -564,7 +564,7 @@ def report_tables(
     block : Block
     priors : Priors
     unsure_rate : np.ndarray
-        `(E,)` share of unsure among the answers of each channel
+        `(E,)` share of unsure of each channel, or `(E, T)`
     share : np.ndarray, default=None
         `(T,)` base rates; None: equal
     mute : np.ndarray, default=None
@@ -594,13 +594,13 @@ def report_tables(
         counts = sure[e, :, :top] + priors.member * mean[kin[e], :, :top]
         report[e, :, :top] = ordered_table(counts)
         own[e, :, :top] = ordered_table(mean[kin[e], :, :top])
-    rate = unsure_rate[:, None]
+    rate = unsure_rate.reshape(len(report), -1)
     doubt = n_report[:, :, M] + priors.unsure * rate
     doubt /= n_report.sum(2) + priors.unsure
     if mute is not None:
-        doubt[mute] = rate[mute]
+        doubt[mute] = np.broadcast_to(rate, doubt.shape)[mute]
     report = np.concatenate([report * (1 - doubt)[..., None], doubt[..., None]], axis=2)
-    rate = np.repeat(rate, T, axis=1)
+    rate = np.repeat(rate.mean(1, keepdims=True), T, axis=1)
     own = np.concatenate([own * (1 - rate)[..., None], rate[..., None]], axis=2)
     return report, own
 
@@ -719,7 +719,7 @@ class Setup(NamedTuple):
     prior_opinion : np.ndarray
         `(T, T)`
     unsure_rate : np.ndarray
-        `(E,)`
+        `(E,)`, or `(E, T)` where it is not learned
     mute : np.ndarray
         `(E,)` nobody else answered where this channel was unsure
     teach : np.ndarray
@@ -734,7 +734,7 @@ class Setup(NamedTuple):
     votes: np.ndarray  # `(answers, T)` what each answer votes for
     share: np.ndarray  # `(T,)` base rates by one vote a group
     prior_opinion: np.ndarray  # `(T, T)`
-    unsure_rate: np.ndarray  # `(E,)`
+    unsure_rate: np.ndarray  # `(E,)`, or `(E, T)` where it is not learned
     mute: np.ndarray  # `(E,)` nobody else answered where this channel was unsure
     teach: np.ndarray  # `(n,)`
     fixed: dict  # parameters that are not learned: "eps", "zeta", "opinion"
@@ -786,9 +786,9 @@ def make_setup(
     answers = np.bincount(block.who, minlength=len(block.group_of))
     unsure = np.bincount(block.who, ~sure, minlength=len(block.group_of))
     per_question = np.bincount(block.answer_question, sure, minlength=n)
-    heard = ~sure & (per_question[block.answer_question] > 0)
-    mute = np.bincount(block.who, heard, minlength=len(block.group_of)) == 0
     teach = np.ones(n) if features is not None else (per_question > 1).astype(float)
+    heard = ~sure & ((teach * per_question)[block.answer_question] > 0)
+    mute = np.bincount(block.who, heard, minlength=len(block.group_of)) == 0
     return Setup(
         block, X, priors, votes, share, opinion_prior(share, priors, kind),
         unsure / np.maximum(answers, 1), mute, teach, fixed or {},
@@ -984,6 +984,65 @@ def run_em(
         if len(history) > 6 and abs(history[-1] - history[-2]) < enough:
             break
     return Fit(before, counts, np.array(history))
+
+
+def silence_heard(
+    fit: Fit,
+    setup: Setup,
+    strength: float = 2.0,  # pseudo-answers behind "being unsure says nothing"
+) -> np.ndarray:  # `(E, T)` chance of being unsure under each truth
+    """What being unsure hints at, from questions that somebody else did answer.
+
+    Parameters
+    ----------
+    fit : Fit
+    setup : Setup
+    strength : float, default=2.0
+        pseudo-answers behind "being unsure says nothing"
+
+    Returns
+    -------
+    np.ndarray
+        `(E, T)` chance of being unsure under each truth
+    """
+    block = setup.block
+    E, T, q = len(block.group_of), block.n_truths, block.answer_question
+    sure = block.said < block.n_said
+    spoke = np.bincount(q, sure, minlength=block.n_questions)
+    heard = block.weight * (spoke[q] - sure > 0)
+    said, silent = np.zeros((E, T)), np.zeros((E, T))
+    for t in range(T):
+        share = heard * fit.counts.posterior[q, t]
+        said[:, t] = np.bincount(block.who, share, minlength=E)
+        silent[:, t] = np.bincount(block.who, share * ~sure, minlength=E)
+    rate = silent.sum(1) / np.maximum(said.sum(1), 1e-9)
+    hint = (silent + strength * rate[:, None]) / (said + strength)
+    hint = np.where(rate[:, None] > 0, hint / np.maximum(rate[:, None], 1e-9), 1.0)
+    return np.clip(setup.unsure_rate[:, None] * hint, 0, 0.98)
+
+
+def silence_leans(
+    unsure: np.ndarray,  # `(E, 2)` chance of being unsure under each truth
+    setup: Setup,
+) -> float:  # mean log of the ratio same / different, over all unsure answers
+    """Does being unsure speak for same (> 0) or for different (< 0)?
+
+    Parameters
+    ----------
+    unsure : np.ndarray
+        `(E, 2)` chance of being unsure under each truth
+    setup : Setup
+
+    Returns
+    -------
+    float
+        mean log of the ratio same / different, over all unsure answers
+    """
+    block = setup.block
+    silent = block.said == block.n_said
+    count = np.bincount(block.who, silent, minlength=len(block.group_of))
+    logs = np.log(np.maximum(unsure, 1e-4))
+    return float(np.average(logs[:, 1] - logs[:, 0], weights=count))
 
 
 def looks_tell(
@@ -1577,11 +1636,11 @@ class AnswerClustering(ConstrainedClusterer):
         self.fits_, self._often = {}, {}
         for cast in cast_answers(answers, F, group_of):
             setup = self._setup(cast)
-            fit = self._best_start(setup, rng)
+            fit = self._settle_silence(self._best_start(setup, rng), setup, rng)
             if not setup.blind and not looks_tell(fit, setup):
                 cast = cast._replace(features=None)
                 setup = self._setup(cast)
-                fit = self._best_start(setup, rng)
+                fit = self._settle_silence(self._best_start(setup, rng), setup, rng)
                 self.chosen_["left_out"] = "features: they foresee no more than a base rate"
             chance = self._final_chance(fit, setup)
             self.fits_[cast.kind] = (cast, setup, fit, chance)
@@ -1872,6 +1931,24 @@ class AnswerClustering(ConstrainedClusterer):
             run = run_em(setup, i % 2 == 1, self.max_iter, self.tol, jitter, rng)
             fits.append(run)
         return max(fits, key=lambda run: run.history[-1])
+
+    def _settle_silence(self, fit, setup, rng, most=1.0):
+        """Where all are unsure only looks speak, and EM may take silence for an answer:
+        then what others said where one was unsure decides what being unsure hints at."""
+        block = setup.block
+        silent = block.said == block.n_said
+        spoke = np.bincount(block.answer_question, ~silent, minlength=block.n_questions)
+        alone = silent & (spoke[block.answer_question] == 0)
+        if block.n_truths != 2 or not alone.any() or not (silent & ~alone).any():
+            return fit
+        calm = setup._replace(mute=np.ones(len(block.group_of), dtype=bool))
+        heard = silence_heard(self._best_start(calm, rng), setup)
+        learned = silence_leans(fit.state.report[:, :, block.n_said], setup)
+        off = abs(learned - silence_leans(heard, setup))
+        if off <= most and not setup.mute.any():
+            return fit
+        self.chosen_["silence"] = "what unsure hints at is taken from answered questions"
+        return self._best_start(calm._replace(unsure_rate=heard), rng)
 
     def _together(self, setup):
         "The assumed chance that all groups are misled together."

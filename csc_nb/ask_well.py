@@ -1207,6 +1207,12 @@ def error_interval(
     return error * math.exp(-below), min(1.0, error * math.exp(above))
 
 
+def _denied(told):
+    "Share of *different* among what was said of pairs."
+    said = [r for kind, _, _, r in told if kind == "pair" and r < 2]
+    return said.count(0) / max(len(said), 1)
+
+
 def _answer_table(told, members, n_samples=None):
     "What was told as a table, with annotators, groups and prices; items are rows."
     rows = np.full((3, len(told)), -1)
@@ -2011,6 +2017,8 @@ class AskWell(ActiveLearner):
         if self._by_question:  # what nobody was asked is not known better than by counting
             asked = len({items for _, items, _, _ in state.told})
             error = max(error, (1 - asked / len(self._asked_list)) / (asked + 2))
+        elif state.belief.rows is not None and state.belief.rows.shape[1] == 1:
+            error = max(error, _denied(state.told))  # one cluster foresees every answer
         if self._by_question:
             doubt = math.hypot(0.5, 3 / math.sqrt(max(len(state.told), 1)))
         else:  # clusters of rows need not be the classes that people have in mind

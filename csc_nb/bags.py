@@ -487,9 +487,10 @@ class BagSpectralClustering(ConstrainedClusterer):
 
     After chapter 2 of the thesis, eq. (2.13). Ours: the sums run over labelled bags only
     (an unlabelled bag is no bag without classes), near-neighbour affinities, a relative
-    strength, and a strength chosen on hidden bags (`alpha=0.7` was the default of version
-    0.1). `as_published()` is Algorithm 1 with the slip of Appendix A repaired and nothing
-    of these.
+    strength, and a strength chosen on hidden bags (NMI .44, with the thesis' strength .43:
+    six sets, 27 runs, the difference over sets is .01 ± .01; `alpha=0.7` was the default of
+    version 0.1). `as_published()` is Algorithm 1 with the slip of Appendix A repaired and
+    nothing of these.
 
     Parameters
     ----------

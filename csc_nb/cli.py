@@ -759,7 +759,7 @@ def parser():
         sub.add_parser("panel", help="who is how reliable, and at what cost, from logs")
     )
     sub.add_parser("methods", help="list the methods").set_defaults(run=list_methods)
-    sub.add_parser("warm", help="compile everything once").set_defaults(run=warm)
+    sub.add_parser("warm", help="compile for every method once").set_defaults(run=warm)
     s = sub.add_parser(
         "sweep",
         help="run a grid of experiments; killed or stopped, the same command goes on",
@@ -777,37 +777,44 @@ def run_demo(args):
 
 
 def warm(args=None):
-    """`csc-nb warm`: compile every kernel once, so that no later fit waits for it.
+    """`csc-nb warm`: fit every method once on a few rows, so that no later fit compiles.
 
     Parameters
     ----------
     args : default=None
     """
-    from csc_nb.baselines.kmeans import MPCKMeans, PCKMeans
-    from csc_nb.experts import ExpertClustering
-    from csc_nb.ncobras import NCOBRAS
+    from csc_nb.answer_model import AnswerClustering
+    from csc_nb.ask_well import AskWell
+    from csc_nb.bag_table import Bags
+    from csc_nb.correlation import CorrelationClustering
+    from csc_nb.estimators import methods
     from csc_nb.oracles import NoisyOracle
-    from csc_nb.rdpmeans import RDPMeans
-    from csc_nb.relative import DiscriminativeClustering
-    from csc_nb.tvclust import TVClust
+    from csc_nb.sweeps import for_study
 
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
+    X, y = rng.normal(size=(60, 3)), np.repeat([0, 1, 2], 20)
     X[y == 1] += 4
-    c = Constraints.from_labels(y, 20, noise=0.1, random_state=0)
-    passive = (
-        RDPMeans,
-        TVClust,
-        ExpertClustering,
-        DiscriminativeClustering,
-        PCKMeans,
-        MPCKMeans,
-    )
-    for cls in passive:
-        print(f"{cls.__name__} …", flush=True)
-        cls(2, random_state=0).fit(X, constraints=c)
-    print("NCOBRAS …", flush=True)
-    NCOBRAS(random_state=0).fit(X, oracle=NoisyOracle(y, 0.1, random_state=0), budget=20)
+    X[y == 2, 0] -= 4
+    bag = np.arange(60) // 4
+    names = [{"abc"[k] for k in y[bag == b]} for b in range(15)]
+    said = dict(constraints=Constraints.from_labels(y, 90, noise=0.1, random_state=0))
+    given = {
+        "pairs": said,
+        "questions": dict(oracle=NoisyOracle(y, 0.1, random_state=0), budget=30),
+        "bags": dict(bags=Bags(bag, names)),
+        "labels": dict(Z=np.c_[y < 2, y == 0, y == 1].astype(int)),
+        "scores": dict(scores=X[:, 0]),
+    }
+    ours = {"answers": AnswerClustering, "ask-well": AskWell}
+    for name, cls in {**methods(), **ours}.items():
+        print(f"{name} …", flush=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            kind = next(iter(cls.side_information), None)
+            for_study(cls, 3, 0).fit(X, **given.get(kind, {}))
+    print("answers alone …", flush=True)
+    for cls in (AnswerClustering, CorrelationClustering):
+        cls(random_state=0).fit(said["constraints"])
     print("done")
 
 # %% ../nbs/33_cli.ipynb #fb58a0c6

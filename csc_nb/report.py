@@ -1311,7 +1311,8 @@ padding:0 .15em}
 .alarm{color:var(--bad)}svg{width:100%;height:auto;display:block}svg text{fill:var(--soft);
 font-size:11px}
 code{background:var(--card);padding:.1em .35em;border-radius:.3em;overflow-wrap:anywhere}
-ul{padding-left:1.2rem}@media(max-width:30rem){body{padding:.8rem .7rem 3rem}th,td{
+ul{padding-left:1.2rem}@media(max-width:30rem){svg text{font-size:17px}
+svg circle{r:8px}body{padding:.8rem .7rem 3rem}th,td{
 padding:.25rem .4rem}}
 @media print{body{max-width:none}.card{break-inside:avoid}}"""
 
@@ -1372,6 +1373,9 @@ def _overview_html(run):
 # %% ../nbs/33a_report.ipynb #09b1e006
 #| code-fold: true
 #| code-summary: "clusters: what is typical, who is at the border"
+_TELLS = 0.25  # of a standard deviation, or twice the difference of two shares
+
+
 def _profile(run, k, most=4):
     "What tells a cluster from the others, one phrase a column."
     from csc_nb.tables import read_column
@@ -1408,7 +1412,8 @@ def _profile(run, k, most=4):
                 f"{_e(c['name'], 40)}: {_e(top, 30)} in {share:.0%} (all rows {base:.0%})"
             )
             out.append((2 * abs(share - base), text))
-    return [text for _, text in sorted(out, key=lambda t: -t[0])[:most]]
+    told = sorted((o for o in out if o[0] >= _TELLS), key=lambda t: -t[0])[:most]
+    return [text for _, text in told] or ["no column tells it from the others"]
 
 
 def _values(run, name):
@@ -1566,8 +1571,8 @@ def _sure_html(run):
         f'height="{100 * n / top:.1f}" fill="#0072B2"/>'
         f'<text x="{50 + 59 * i}" y="{114 - 100 * n / top:.1f}" '
         f'text-anchor="middle">{n or ""}</text>'
-        f'<text x="{50 + 59 * i}" y="136" text-anchor="middle">{10 * i}–{10 * i + 10} '
-        "%</text>"
+        f'<text x="{50 + 59 * i}" y="136" text-anchor="middle">{10 * i}–{10 * i + 10}'
+        "</text>"
         for i, n in enumerate(count)
     )
     low = int((sure < 0.6).sum())
@@ -1579,7 +1584,8 @@ def _sure_html(run):
     return (
         '<svg viewBox="0 0 640 142" role="img" aria-label="How sure rows are of their '
         f'cluster">{bars}</svg>'
-        f"<p>{counted(low, 'row')} of {len(sure)} less than 60 % sure of the cluster "
+        "<p>Rows by how many percent sure they are of their cluster; "
+        f"{counted(low, 'row')} of {len(sure)} less than 60 % sure "
         f"({how}).</p>"
     )
 

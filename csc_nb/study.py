@@ -27,6 +27,8 @@ __all__ = ['QUESTIONS', 'CHOICES', 'INSTRUCTIONS', 'WELCOME', 'Ask', 'draw_plan'
            'Confusion', 'confusion', 'StudyView']
 
 # %% ../nbs/30b_study.ipynb #f7cf5c2c
+#| code-fold: true
+#| code-summary: "the questionnaire, the instructions, draw_plan"
 QUESTIONS = {
     "performance": "With which task are you more confident about your answers?",
     "effort": "Which task took less effort per question?",
@@ -334,6 +336,8 @@ class Study:
         return True
 
 # %% ../nbs/30b_study.ipynb #efa27859
+#| code-fold: true
+#| code-summary: "read_study and time_table: Table 3.6"
 def read_study(
     logs,  # paths
 ) -> list:  # records: participant, task, kind, rows (ids), answer, seconds
@@ -425,6 +429,8 @@ def time_table(logs) -> list:  # records, Table 3.6
     return out
 
 # %% ../nbs/30b_study.ipynb #a2cfeb82
+#| code-fold: true
+#| code-summary: "preference_table and confusion: Tables 3.7 to 3.9"
 def preference_table(logs) -> list:  # records, Table 3.7
     """How many people chose what in the questionnaire.
 

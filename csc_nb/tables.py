@@ -458,7 +458,8 @@ _UNITS_OF_TIME = {
 _SPAN = re.compile(r"(\d+(?:[.,]\d+)?)\s*([^\W\d_]{1,8})\.?,?\s*(?:and|und|et)?\s*")
 _FRACTION = re.compile(r"([-+]?)(?:(\d+)[ -])?(\d{1,3})\s?/\s?(2|3|4|5|6|8|10|16|32|64)")
 _FEET = re.compile(
-    r"(\d+)\s*(?:'|’|′|ft\.?|feet)\s*(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:\"|”|″|''|in\.?|inch(?:es)?)?)?",
+    r"(\d+)\s*(?:'|’|′|ft\.?|feet)\s*"
+    r"(?:(\d{1,2}(?:[.,]\d+)?)\s*(?:\"|”|″|''|in\.?|inch(?:es)?)?)?",
     re.IGNORECASE,
 )
 _ANGLE = re.compile(
@@ -1588,8 +1589,9 @@ def _refuse_open_quote(lines, sep, quote, first, name):
         closed = False
     if not closed:
         raise ValueError(
-            f"a quotation mark in line {first} of {name} seems to be open: what follows, to "
-            f"line {first + len(lines) - 1}, would be one cell. Close it, or write it twice."
+            f"a quotation mark in line {first} of {name} seems to be open: what follows, "
+            f"to line {first + len(lines) - 1}, would be one cell. Close it, or write it "
+            "twice."
         )
 
 
@@ -1617,7 +1619,7 @@ def find_separator(
         ",", ";", tab, "|" or " "
     """
     head = "\n".join(text.splitlines()[:200])
-    if _one_column_of_decimals(head):
+    if _one_column_of_decimals(head) or _one_column_of_prose(head):
         return _ONE_COLUMN
     best, best_score = ",", (0.0, False, 0, 0)
     for rank, sep in enumerate((",", "|", ";", "\t")):
@@ -1647,6 +1649,18 @@ def _one_column_of_decimals(head):
     if len(lines) < 2 or "," in first or not all(map(decimal.fullmatch, lines)):
         return False
     return [l.split(",")[0] for l in lines] not in _counters(len(lines))
+
+
+def _one_column_of_prose(head):
+    "A header without a comma above lines whose commas all stand before a blank, as here."
+    first, *lines = [l for l in head.splitlines() if l.strip()] or [""]
+    if len(lines) < 2 or any(sep in head for sep in ';|\t"') or "," in first:
+        return False
+    parts = [p for l in lines for p in l.split(",")]
+    spaced = all("," in l and "," not in l.replace(", ", "") for l in lines)
+    return spaced and sum(number_cell(p.strip()) is not None for p in parts) < 0.2 * len(
+        parts
+    )
 
 
 def _blanks_between(head):
@@ -1708,8 +1722,8 @@ def has_header(
             return True
         raise ValueError(
             f"the first line of {name} holds the years "
-            f"{', '.join(str(first[j]) for j in values[:3])}, and so do cells below: header "
-            "or data? Say header=True or False (--header yes, --header no)."
+            f"{', '.join(str(first[j]) for j in values[:3])}, and so do cells below: "
+            "header or data? Say header=True or False (--header yes, --header no)."
         )
     if _numbers_as_names([first[j] for j in values], [below[j] for j in values], there):
         return True

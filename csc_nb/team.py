@@ -86,6 +86,8 @@ def hire(
     return given
 
 # %% ../nbs/30d_team.ipynb #7b8b0da1
+#| code-fold: true
+#| code-summary: "wilson, cohen, cohen_interval"
 def wilson(k, n, level=0.95):
     """Interval of a share `k` of `n`.
 

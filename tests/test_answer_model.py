@@ -1,6 +1,6 @@
 """AnswerClustering without features of items: sums, limits, odd tables, real answers."""
 
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -824,3 +824,30 @@ def test_tables_after_a_fit_with_items_name_everybody_and_follow_the_level():
     wide.set_params(level=0.5)
     assert (wide.annotators_.high - wide.annotators_.low < narrow).all()
     assert (wide.shared_errors_.columns[:2] == ["group", "misled"]).all()
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_silence_of_two_shy_prompts_is_no_answer(seed):
+    "Where both are unsure nobody was heard: that cannot teach what being unsure means."
+    two = CREWS["model"]._replace(size=2, per_question=2, unsure=0.0)
+    d = realistic_answers(1500, [two], base_rate=0.05, gap=1.0, random_state=seed)
+    shy = np.random.default_rng(seed).random(len(d)) < 0.6
+    d["answer"] = np.where(shy, "unsure", d.answer)
+    truth = (d.drop_duplicates(["a", "b"]).truth == "same").to_numpy()
+    p = AnswerClustering().fit(None, answers=d).question_proba_[:, 1]
+    silent = (d.answer == "unsure").groupby([d.a, d.b], sort=False).all().to_numpy()
+    assert silent.sum() > 300
+    assert p[silent].mean() < 0.12
+    assert answer_scores(p, truth)["log-loss"] < 0.16
+
+
+@real
+def test_silence_of_two_real_prompts_is_not_taken_for_same():
+    d, items = read_answers("products_model"), read_items("products_model")
+    for two in combinations(sorted(d.annotator.unique()), 2):
+        part = d[d.annotator.isin(two)].reset_index(drop=True)
+        A = Answers.from_frame(part)
+        F = text_similarity(items, A.questions.a, A.questions.b, ["name", "description"])
+        truth = (part.drop_duplicates(["a", "b"]).truth == "same").to_numpy()
+        p = AnswerClustering().fit(None, answers=A, question_features=F)
+        assert answer_scores(p.question_proba_[:, 1], truth)["log-loss"] < 0.25, two

@@ -859,6 +859,16 @@ def test_a_triple_is_preferred_where_a_pair_tells_less_for_the_money():
         assert learner.offers_[0][2] == pytest.approx(best_by_listing(learner, 5)[0][0])
 
 
+def test_one_cluster_does_not_foresee_its_own_rightness():
+    "A model of one cluster calls everything the same; the answers say otherwise."
+    y, X = np.tile([0, 1, 2], 10), np.random.default_rng(0).normal(size=(30, 2))
+    ann = Annotator("ann", NoisyOracle(y, 0.05, random_state=1))
+    learner = AskWell(AnswerClustering(1), [ann], random_state=0).start(X).consult(14)
+    right = (y[:, None] == y)[np.triu_indices(30, 1)].mean()
+    statement = learner.statement_
+    assert statement.low <= right <= statement.high and statement.share < 0.7
+
+
 def test_a_person_is_preferred_when_the_models_have_spoken():
     panel = [
         *(Annotator(f"m{k}", group="model", price=1) for k in range(4)),

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -450,3 +451,57 @@ def test_the_separator_agrees_with_the_header(here, capsys):
     (here / "t.csv").write_text("id,x\na,1e308\nb,2\nc,3\n")
     assert main(["cluster", "t.csv"]) == 2
     assert "'1e308' in line 2 is too large" in capsys.readouterr().err
+
+
+def test_warm_fits_every_method_with_the_help_it_takes(monkeypatch, capsys):
+    "It fitted seven of them; the others compiled at their first fit."
+    from csc_nb import answer_model, cli, correlation, sweeps
+    from csc_nb.estimators import methods
+
+    fitted = {}
+
+    class Recorder:
+        def __init__(self, cls):
+            self.cls = cls
+
+        def fit(self, X, **help):
+            fitted[self.cls] = set(help)
+
+    monkeypatch.setattr(sweeps, "for_study", lambda cls, k, seed: Recorder(cls))
+    alone = []
+    for home, name in (
+        (answer_model, "AnswerClustering"),
+        (correlation, "CorrelationClustering"),
+    ):
+        fit = lambda self, c: alone.append(type(self).__name__)
+        monkeypatch.setattr(getattr(home, name), "fit", fit)
+    cli.warm()
+    help_of = dict(pairs="constraints", questions="oracle", bags="bags", scores="scores")
+    for name, cls in methods().items():
+        kind = next(iter(cls.side_information), None)
+        assert kind is None or {help_of.get(kind, "Z")} <= fitted[cls], name
+    assert len(fitted) == len(methods()) + 2
+    assert alone == ["AnswerClustering", "CorrelationClustering"]
+    assert capsys.readouterr().out.endswith("done\n")
+
+
+def test_false_and_none_in_a_setting_are_no_words():
+    from csc_nb import PCKMeans
+    from csc_nb.cli import parse_settings
+
+    said = ["n_init=false", "tol=None", "max_iter=TRUE", "random_state=7"]
+    values = dict(n_init=False, tol=None, max_iter=True, random_state=7)
+    assert parse_settings(said, PCKMeans) == values
+
+
+@pytest.mark.parametrize("sign", ["", "\u200b", "\ufeff", "\u00a0", " ", "\t", "\u2060"])
+@pytest.mark.parametrize("start", ["=1+1", "＝1+1", "@x", "-a", "＠x", "+a"])
+def test_no_cell_that_csc_nb_writes_is_a_formula(sign, start):
+    from csc_nb.labelling import safe_cell
+
+    assert safe_cell(sign + start).startswith("'")
+
+
+def test_a_device_is_not_replaced(here):
+    assert main(["cluster", "rows.csv", "--out", os.devnull, "--only-labels"]) == 2
+    assert not Path(os.devnull).is_file()

@@ -26,6 +26,7 @@ from csc_nb.labelling import (
     csv_text,
     fewest_groups,
     links_of,
+    most_agreeing,
     merge_annotators,
     pair_facts,
     random_questions,
@@ -256,6 +257,18 @@ def test_settling_outvotes_a_lie_and_keeps_what_is_right():
     assert adjusted_rand_score(y, z) == 1
     must, cannot = links_of(said)
     assert fewest_groups(60, must, cannot) <= 3
+
+
+def test_of_several_stories_the_central_one_is_kept_and_of_equals_the_obedient_one():
+    z = np.repeat([0, 1, 2], 10)
+    near, far = z.copy(), np.arange(30) % 3
+    near[:2] = 1
+    facts = np.array([[0, 1, 1], [0, 25, -1], [0, 10, -1]])
+    for stories in ([far, near, z], [near, far, z], [z, near, far]):
+        assert most_agreeing(stories, facts) is not far  # the others agree
+    assert most_agreeing([near, z], facts) is z and most_agreeing([far], facts) is far
+    other = 2 - z  # the same groups by other names are the same story
+    assert any(most_agreeing([far, 2 - far, z, other, z], facts) is s for s in (other, z))
 
 
 def test_answers_nobody_asked_for_are_ordinary_answers(tmp_path):

@@ -102,6 +102,8 @@ CUT_OFF = r"""() => {
     if (column.offsetParent && e.getBoundingClientRect().width > column.clientWidth + 2)
       found.push('equation: ' + (column.id || column.textContent.slice(0, 40)));
   }
+  for (const e of page.querySelectorAll('mjx-merror'))
+    found.push('equation: ' + e.textContent);
   for (const e of page.querySelectorAll('img'))
     if (e.offsetParent && e.getBoundingClientRect().right > window.innerWidth + 2)
       found.push('picture: ' + e.alt);

@@ -66,8 +66,9 @@ div.cell_output figure { margin: 0 0 .5rem; text-align: left; }
 .bd-article figure.align-default, div.cell_output figure { text-align: left; margin-left: 0;
 }
 div.cell_output figure img { margin-left: 0; }
-figcaption, figcaption p { text-align: left; font-size: .88rem;
-color: var(--pst-color-text-muted); margin: .2rem 0; }
+.bd-article figure figcaption, .bd-article figure figcaption p { display: block;
+text-align: left; font-size: .88rem; font-weight: 400; margin: .2rem 0;
+color: var(--pst-color-text-muted); }
 figcaption .headerlink { display: none; }
 div.math, span.math.notranslate.nohighlight:has(mjx-container[display="true"]) {
   display: block; overflow-x: auto; overflow-y: hidden; max-width: 100%; padding: .15rem 0;
@@ -165,9 +166,10 @@ def words(path):
 
 def readable(cells, said):
     """Cells as a reader wants them: no directives, and no signature where the source
-    itself follows; `said` has captions and alternative texts."""
-    out = []
-    for c in cells:
+    itself follows; `said` has captions and alternative texts. A picture whose caption is
+    the paragraph *Figure n.* below it has no second one."""
+    out, below = [], [c.source.lstrip() for c in cells[1:]] + [""]
+    for c, after in zip(cells, below):
         if c.cell_type == "code":
             if re.search(r"^show_doc\(", c.source, re.M):
                 continue  # the source stands beside it, and the reference has a page for it
@@ -184,7 +186,7 @@ def readable(cells, said):
                 c.metadata["tags"] = ["hide-input"]
                 if inside:
                     c.metadata.setdefault("mystnb", {})["code_prompt_show"] = inside
-            if caption:
+            if caption and not after.startswith("*Figure"):
                 c.metadata.setdefault("mystnb", {})["figure"] = {"caption": caption}
             image = {"alt": alt} if alt else {}
             for o in c.get("outputs", []):  # a sharp picture is shown at its size in ink
@@ -194,6 +196,13 @@ def readable(cells, said):
                 c.metadata.setdefault("mystnb", {})["image"] = image
         out.append(c)
     return out
+
+
+def numbered_cases(text):
+    """Sphinx sets an equation with `\\\\` inside `split`, where a number is an error. Rows
+    of an inner environment end with `\\cr` instead, which is the same."""
+    inner = lambda m: m[0].replace("\\\\", "\\cr ") if "\\tag" in m[0] else m[0]
+    return re.sub(r"\$\$.*?\$\$", inner, text, flags=re.S)
 
 
 def toctree(part, docs):
@@ -250,7 +259,7 @@ def prepare(proc, src):
                     )  # a place on another page
             if c.cell_type == "markdown":
                 c.source = local_links(c.source, path, pages).replace(PLACE, listing)
-                c.source = c.source.replace(PAPERS_PLACE, by_paper)
+                c.source = numbered_cases(c.source.replace(PAPERS_PLACE, by_paper))
         if path.stem == "index":
             for part in PARTS:
                 docs = [c.doc for c in book if c.part == part]

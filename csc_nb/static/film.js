@@ -32,9 +32,9 @@ function cscFilm(root, data) {
   let timer = null;
 
   function link(i, j, answer) {
-    const colour = { same: "#17803a", different: "#c02423" }[answer] || "#888";
+    const kind = { same: "csc-joins", different: "csc-parts" }[answer] || "csc-open";
     const [a, b] = [data.points[i], data.points[j]];
-    const attrs = { x1: a[0], y1: a[1], x2: b[0], y2: b[1], stroke: colour };
+    const attrs = { x1: a[0], y1: a[1], x2: b[0], y2: b[1], class: kind };
     if (answer === "different") attrs["stroke-dasharray"] = "4 3";
     return make("line", attrs);
   }
@@ -43,7 +43,7 @@ function cscFilm(root, data) {
     at = Math.max(0, Math.min(data.frames.length - 1, k));
     const f = data.frames[at];
     dots.forEach((dot, i) => {
-      dot.setAttribute("fill", data.colours[f.labels[i] % data.colours.length]);
+      dot.style.setProperty("--cluster", data.colours[f.labels[i] % data.colours.length]);
       dot.classList.toggle("csc-asked", f.rows.includes(i));
     });
     lines.splice(0).forEach((l) => l.remove());

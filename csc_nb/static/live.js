@@ -164,7 +164,8 @@
       const colour = l.value > 0 ? SAME : DIFFERENT;
       const many = list.length > 150;  // keep the points in sight
       board.pen.globalAlpha = (broken ? 1 : .45) * (many ? .4 : 1);
-      board.line(x, y, u, v, colour, (broken ? 2.6 : 1.2) * (many ? .6 : 1), l.value > 0 ? [] : [5, 4]);
+      const dash = many ? [13, 9] : [5, 4];  // every dash costs time
+      board.line(x, y, u, v, colour, (broken ? 2.6 : 1.2) * (many ? .6 : 1), l.value > 0 ? [] : dash);
       if (l.lie) board.cross((x + u) / 2, (y + v) / 2, many ? 2.5 : 4, board.ink);
       board.pen.globalAlpha = 1;
     }
@@ -370,7 +371,9 @@
         sweeps, u: s.luck.slice(0, sweeps * n), chosen: Math.min(s.chosen ?? 0, n - 1), z: null, share: null};
       if (sweeps * n > s.luck.length) throw new Error("too many points for so many sweeps");
       const at = gamma => s.kernels.call("frozen_walk", {...given, gamma});
-      const warm = at(10 ** v.cold), frozen = at(1e9);
+      const warm = at(10 ** v.cold), key = JSON.stringify([s.points, list, v.lam, v.xi, sweeps]);
+      if (!s.frozen || s.frozen.key !== key) s.frozen = {key, ...at(1e9)};  // the same at every temperature
+      const frozen = s.frozen;
       const like = s.truth || Array.from(frozen.z);
       const z = matched(warm.z, like), colour = new Map();
       z.forEach((k, i) => colour.set(warm.z[i], k));
@@ -521,7 +524,7 @@
   };
 
   // ---------------------------------------------------------------- particles that disagree, and the next question
-  const PARTICLES = 60, MOVES = 2;
+  const PARTICLES = 60, FEW = 10, MOVES = 2;  // few while a slider moves over many points
   function normals(u, n, from) {  // Box and Muller
     const out = new Float64Array(n);
     for (let i = 0; i < n; i += 2) {
@@ -532,7 +535,7 @@
     return out;
   }
   scenes.particles = {
-    points: true,
+    points: true, coarse: true,
     actions: [
       ["Answer: same", s => s.result && s.result.next && s.links.push([...s.result.next, 1, 2])],
       ["Answer: different", s => s.result && s.result.next && s.links.push([...s.result.next, -1, 2])],
@@ -543,7 +546,7 @@
       ["Undo", s => { s.links.pop(); }],
     ],
     compute(s) {
-      const list = told(s), n = s.points.length, S = PARTICLES, size = S * 6, m = list.length;
+      const list = told(s), n = s.points.length, S = s.coarse ? FEW : PARTICLES, size = S * 6, m = list.length;
       if (m > 20) throw new Error("at most twenty answers here");
       if (!s.wide) { const more = mulberry(11); s.wide = Float64Array.from({length: 120000}, more); }
       const steps = m * MOVES, tries = 1 + 5 * S;
@@ -555,7 +558,7 @@
       const next = out.pair[0] < 0 ? null : Array.from(out.pair), most = out.bits[0];
       const mean = [0, 1].map(c => s.points.reduce((t, p) => t + p[c] / n, 0));
       const sd = [0, 1].map(c => Math.sqrt(s.points.reduce((t, p) => t + (p[c] - mean[c]) ** 2 / n, 0) + 1e-12));
-      return {list, ...out, heard: out.returned, next, bits: Math.max(most, 0) / Math.LN2, mean, sd,
+      return {list, ...out, S, heard: out.returned, next, bits: Math.max(most, 0) / Math.LN2, mean, sd,
         z: s.truth ? matched(Array.from(out.z), s.truth) : Array.from(out.z)};
     },
     paint(board, s, r) {
@@ -566,7 +569,7 @@
       board.pen.save();
       board.pen.beginPath(); board.pen.rect(0, 0, board.wide, high); board.pen.clip();
       board.pen.globalAlpha = .45;
-      for (let q = 0; q < PARTICLES; q++) {
+      for (let q = 0; q < r.S; q++) {
         const w = [0, 1, 2].map(j => r.W[q * 6 + 2 * j] - r.W[q * 6 + 2 * j + 1]);
         const f = [w[0] / r.sd[0], w[1] / r.sd[1]], c = w[2] - f[0] * r.mean[0] - f[1] * r.mean[1];
         const ends = Math.abs(f[1]) > Math.abs(f[0])
@@ -586,7 +589,7 @@
     say(s, r) {
       const score = s.truth ? ` Agreement with the truth: ${round(agreement(r.z, s.truth))}.` : "";
       const cycle = r.list.length - r.heard;
-      return `${r.heard} answers heard${cycle ? `, ${cycle} not, since they close a cycle` : ""}; ${PARTICLES} particles. ` +
+      return `${r.heard} answers heard${cycle ? `, ${cycle} not, since they close a cycle` : ""}; ${r.S} particles. ` +
         (r.next ? `Next question: points ${r.next.join(" and ")}, which promises ${round(r.bits)} bits.` : "Nothing is left to ask.") + score;
     },
   };
@@ -653,9 +656,9 @@
         drawPoints(board, s, z, at, 4);
       });
       if (!r.truth) return;
-      const left = 34, right = board.wide - 12, top = low + 22, bottom = low + 118;
+      const left = narrow ? 26 : 34, right = board.wide - 12, top = low + 22, bottom = low + 118;
       const x = p => left + p / .5 * (right - left), y = v => bottom - Math.max(v, 0) * (bottom - top);
-      board.text("agreement with the truth as answers get worse", left, low + 12);
+      board.text(narrow ? "agreement with the truth, by share of lies" : "agreement with the truth as answers get worse", left, low + 12);
       for (const v of [0, .5, 1]) { board.line(left, y(v), right, y(v), board.soft, .6); board.text(String(v), left - 6, y(v) + 4, board.ink, "right"); }
       for (const p of [0, .1, .2, .3, .4, .5]) board.text(String(p), x(p), bottom + 18, board.ink, "center");
       board.line(x(s.values.p), top, x(s.values.p), bottom, board.ink, 1, [4, 3]);
@@ -665,9 +668,9 @@
       let at = left;
       RACE.forEach((name, c) => {
         const word = name.split(":")[0];
-        board.line(at, bottom + 30, at + 18, bottom + 30, RACERS[c], 2.5, [[2, 3], [7, 4], []][c]);
-        board.text(word, at + 22, bottom + 34);
-        at += 30 + board.pen.measureText(word).width + 8;
+        board.line(at, bottom + 30, at + 16, bottom + 30, RACERS[c], 2.5, [[2, 3], [7, 4], []][c]);
+        board.text(word, at + 20, bottom + 34);
+        at += 20 + board.pen.measureText(word).width + (narrow ? 6 : 18);
       });
     },
     say(s, r) {
@@ -1192,7 +1195,7 @@
     said.id = `csc-live-${++mounted}`;
     canvas.setAttribute("aria-describedby", said.id);
     const controls = {};
-    for (const c of config.sliders) controls[c.name] = slider(bar, c, v => { s.values[c.name] = v; update(); });
+    for (const c of config.sliders) controls[c.name] = slider(bar, c, v => { s.values[c.name] = v; drag(); });
     if (controls.sweep) {
       const c = config.sliders.find(c => c.name === "sweep");
       const go = v => { controls.sweep(v); s.values.sweep = v; update(); };
@@ -1245,6 +1248,13 @@
     if (scene.items) keys.push(`<kbd>i</kbd>, <kbd>u</kbd>: next, previous; <kbd>Enter</kbd> changes ${scene.items}`);
     help.innerHTML = `<summary>By keyboard</summary>Focus the picture. ${keys.join("; ")}. Sliders and buttons follow with <kbd>Tab</kbd>.`;
 
+    function drag() {  // over many points a slow scene draws coarsely, and in full when the slider rests
+      s.coarse = scene.coarse && s.points.length > 150;
+      update();
+      clearTimeout(s.rest);
+      if (s.coarse) s.rest = setTimeout(update, 150);
+      s.coarse = false;
+    }
     function update() {
       try {
         const r = s.result = scene.compute(s);
