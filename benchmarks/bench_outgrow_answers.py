@@ -19,7 +19,7 @@ FIELDS = ["answers", "judge", "form", "read_s", "cpu_s", "rounds", "peak_mb", "r
 
 
 def make(folder, m, seed=0):
-    "Parquet files of answers to pairs: five a question, some annotators better than others."
+    "Parquet files of answers: five a question, some annotators better than others."
     import pandas as pd
 
     rng = np.random.default_rng(seed)
