@@ -6,9 +6,10 @@
 __all__ = ['Priors', 'Block', 'make_block', 'State', 'Counts', 'e_step', 'looks_step',
            'ordered_table', 'report_prior', 'report_tables', 'lean_step', 'opinion_prior',
            'Setup', 'make_setup', 'em_init', 'm_step', 'em_step', 'Fit', 'run_em',
-           'silence_heard', 'silence_leans', 'looks_tell', 'Cast', 'cast_answers',
-           'accuracy_beta', 'accuracy_interval', 'one_voice', 'group_distance',
-           'merged_groups', 'choose_grouping', 'heldout_loglik', 'AnswerClustering']
+           'silent_alone', 'silence_counts', 'silence_heard', 'silence_leans',
+           'looks_tell', 'Cast', 'cast_answers', 'accuracy_beta', 'accuracy_interval',
+           'one_voice', 'group_distance', 'merged_groups', 'choose_grouping',
+           'heldout_loglik', 'AnswerClustering']
 
 # %% ../nbs/41_answer_model.ipynb #a91b61c5
 import warnings
@@ -986,17 +987,66 @@ def run_em(
     return Fit(before, counts, np.array(history))
 
 
+def silent_alone(block) -> np.ndarray:  # `(2,)`
+    """Unsure answers where nobody else answered, and where somebody did.
+
+    Parameters
+    ----------
+    block
+        `(2,)`
+
+    Returns
+    -------
+    np.ndarray
+    """
+    silent = block.said == block.n_said
+    spoke = np.bincount(block.answer_question, ~silent, minlength=block.n_questions)
+    alone = silent & (spoke[block.answer_question] == 0)
+    return np.array([alone.sum(), (silent & ~alone).sum()])
+
+
+def silence_counts(
+    posterior: np.ndarray,  # `(Q, T)` chances of the truths
+    block,
+) -> np.ndarray:  # `(2, E, T)` answers and unsure answers where somebody else answered
+    """What being unsure may be learned from: a sum over questions.
+
+    Parameters
+    ----------
+    posterior : np.ndarray
+        `(Q, T)` chances of the truths
+    block
+
+    Returns
+    -------
+    np.ndarray
+        `(2, E, T)` answers and unsure answers where somebody else answered
+    """
+    E, T, q = len(block.group_of), block.n_truths, block.answer_question
+    sure = block.said < block.n_said
+    spoke = np.bincount(q, sure, minlength=block.n_questions)
+    heard = block.weight * (spoke[q] - sure > 0)
+    counts = np.zeros((2, E, T))
+    for t in range(T):
+        share = heard * posterior[q, t]
+        counts[0, :, t] = np.bincount(block.who, share, minlength=E)
+        counts[1, :, t] = np.bincount(block.who, share * ~sure, minlength=E)
+    return counts
+
+
 def silence_heard(
-    fit: Fit,
-    setup: Setup,
+    counts: np.ndarray,  # `(2, E, T)` from `silence_counts`
+    unsure_rate: np.ndarray,  # `(E,)` share of unsure of each annotator
     strength: float = 2.0,  # pseudo-answers behind "being unsure says nothing"
 ) -> np.ndarray:  # `(E, T)` chance of being unsure under each truth
     """What being unsure hints at, from questions that somebody else did answer.
 
     Parameters
     ----------
-    fit : Fit
-    setup : Setup
+    counts : np.ndarray
+        `(2, E, T)` from `silence_counts`
+    unsure_rate : np.ndarray
+        `(E,)` share of unsure of each annotator
     strength : float, default=2.0
         pseudo-answers behind "being unsure says nothing"
 
@@ -1005,25 +1055,16 @@ def silence_heard(
     np.ndarray
         `(E, T)` chance of being unsure under each truth
     """
-    block = setup.block
-    E, T, q = len(block.group_of), block.n_truths, block.answer_question
-    sure = block.said < block.n_said
-    spoke = np.bincount(q, sure, minlength=block.n_questions)
-    heard = block.weight * (spoke[q] - sure > 0)
-    said, silent = np.zeros((E, T)), np.zeros((E, T))
-    for t in range(T):
-        share = heard * fit.counts.posterior[q, t]
-        said[:, t] = np.bincount(block.who, share, minlength=E)
-        silent[:, t] = np.bincount(block.who, share * ~sure, minlength=E)
+    said, silent = counts
     rate = silent.sum(1) / np.maximum(said.sum(1), 1e-9)
     hint = (silent + strength * rate[:, None]) / (said + strength)
     hint = np.where(rate[:, None] > 0, hint / np.maximum(rate[:, None], 1e-9), 1.0)
-    return np.clip(setup.unsure_rate[:, None] * hint, 0, 0.98)
+    return np.clip(unsure_rate[:, None] * hint, 0, 0.98)
 
 
 def silence_leans(
     unsure: np.ndarray,  # `(E, 2)` chance of being unsure under each truth
-    setup: Setup,
+    count: np.ndarray,  # `(E,)` unsure answers
 ) -> float:  # mean log of the ratio same / different, over all unsure answers
     """Does being unsure speak for same (> 0) or for different (< 0)?
 
@@ -1031,16 +1072,14 @@ def silence_leans(
     ----------
     unsure : np.ndarray
         `(E, 2)` chance of being unsure under each truth
-    setup : Setup
+    count : np.ndarray
+        `(E,)` unsure answers
 
     Returns
     -------
     float
         mean log of the ratio same / different, over all unsure answers
     """
-    block = setup.block
-    silent = block.said == block.n_said
-    count = np.bincount(block.who, silent, minlength=len(block.group_of))
     logs = np.log(np.maximum(unsure, 1e-4))
     return float(np.average(logs[:, 1] - logs[:, 0], weights=count))
 
@@ -1932,23 +1971,29 @@ class AnswerClustering(ConstrainedClusterer):
             fits.append(run)
         return max(fits, key=lambda run: run.history[-1])
 
-    def _settle_silence(self, fit, setup, rng, most=1.0):
+    def _settle_silence(self, fit, setup, rng):
         """Where all are unsure only looks speak, and EM may take silence for an answer:
         then what others said where one was unsure decides what being unsure hints at."""
         block = setup.block
-        silent = block.said == block.n_said
-        spoke = np.bincount(block.answer_question, ~silent, minlength=block.n_questions)
-        alone = silent & (spoke[block.answer_question] == 0)
-        if block.n_truths != 2 or not alone.any() or not (silent & ~alone).any():
+        if block.n_truths != 2 or not silent_alone(block).all():
             return fit
         calm = setup._replace(mute=np.ones(len(block.group_of), dtype=bool))
-        heard = silence_heard(self._best_start(calm, rng), setup)
-        learned = silence_leans(fit.state.report[:, :, block.n_said], setup)
-        off = abs(learned - silence_leans(heard, setup))
-        if off <= most and not setup.mute.any():
+        posterior = self._best_start(calm, rng).counts.posterior
+        heard = silence_heard(silence_counts(posterior, block), setup.unsure_rate)
+        count = np.bincount(
+            block.who, block.said == block.n_said, minlength=len(block.group_of)
+        )
+        if self._silence_is_right(fit.state, heard, count, setup):
             return fit
-        self.chosen_["silence"] = "what unsure hints at is taken from answered questions"
         return self._best_start(calm._replace(unsure_rate=heard), rng)
+
+    def _silence_is_right(self, state, heard, count, setup, most=1.0):
+        "Does EM's reading of unsure agree with that of the answered questions?"
+        learned = silence_leans(state.report[:, :, setup.block.n_said], count)
+        if abs(learned - silence_leans(heard, count)) <= most and not setup.mute.any():
+            return True
+        self.chosen_["silence"] = "what unsure hints at is taken from answered questions"
+        return False
 
     def _together(self, setup):
         "The assumed chance that all groups are misled together."

@@ -32,6 +32,9 @@ from csc_nb.answer_model import (
     make_block,
     make_setup,
     opinion_prior,
+    silence_counts,
+    silence_heard,
+    silent_alone,
 )
 from .answer_model import _cells_that_meet, _first_counts, _first_state, _generator
 from .answer_model import _tally
@@ -551,7 +554,7 @@ class _PartsFit:
     def __init__(self, blocks, priors):
         self.blocks, self.priors = blocks, priors
         self.m = blocks.parts.n_answers
-        self.teach, tallies = [], []
+        self.teach, tallies, alone = [], [], 0
         for block in blocks:
             setup = make_setup(block, None, priors)
             one_vote = _tally(block, setup.votes, by_group=True).sum(0)
@@ -560,8 +563,10 @@ class _PartsFit:
             heard = (~setup.mute).astype(int)
             tallies.append((one_vote, np.bincount(block.who, minlength=E), unsure, heard))
             self.teach.append(setup.teach.astype(bool))
+            alone = alone + silent_alone(block)
         one_vote, answers, unsure, heard = _add(tallies)
         share = (one_vote + 1) / (one_vote.sum() + 2)
+        self.silent, self.alone = unsure, alone
         known = share, unsure / np.maximum(answers, 1), heard == 0
         n = blocks.parts.n_questions
         self.whole = condensed(blocks[0], n, priors, known)
@@ -582,6 +587,38 @@ class _PartsFit:
             parts.append((target.sum(0), report))
         target, report = _add(parts)
         return _first_state(self.whole, target[None], report)
+
+    def best_start(self, est, rng):
+        "The start with the largest likelihood: its state and history."
+        runs = []
+        for i in range(max(1, est.n_init)):
+            how = est.max_iter, est.tol, 0.1 if i < 2 else 1.0, rng
+            runs.append(self.run(i % 2 == 1, *how))
+        return max(runs, key=lambda run: run[1][-1])
+
+    def settled(self, est, rng):
+        "The best start, with what being unsure hints at settled as in chapter 41."
+        found = self.best_start(est, rng)
+        if not self.alone.all():
+            return found
+        taught = self.whole
+        self.whole = taught._replace(mute=np.ones_like(taught.mute))
+        state, _ = self.best_start(est, rng)
+        counts = [
+            silence_counts(self.expect(state, k).posterior, self.blocks[k])
+            for k in range(self.blocks.parts.n_parts)
+        ]
+        heard = silence_heard(sum(counts), taught.unsure_rate)
+        if est._silence_is_right(found[0], heard, self.silent, taught):
+            self.whole = taught
+            return found
+        self.whole = self.whole._replace(unsure_rate=heard)
+        return self.best_start(est, rng)
+
+    def expect(self, state, k):
+        "The E step of a part."
+        setup = self.setup(k)
+        return e_step(state, setup.block, setup.X, setup.teach)
 
     def run(self, by_group, max_iter, tol, jitter, rng):
         "As `run_em`: the last state whose likelihood is known, and the likelihoods."
@@ -655,11 +692,7 @@ def fit_answer_parts(
     est.answers_, est.group_of_ = parts, group_of
     blocks = Blocks(parts, group_of)
     job = _PartsFit(blocks, Priors() if est.priors is None else est.priors)
-    runs = []
-    for i in range(max(1, est.n_init)):
-        how = est.max_iter, est.tol, 0.1 if i < 2 else 1.0, rng
-        runs.append(job.run(i % 2 == 1, *how))
-    state, history = max(runs, key=lambda run: run[1][-1])
+    state, history = job.settled(est, rng)
     est.question_proba_ = np.full((parts.n_questions, 4), np.nan, np.float32)
     est.answer_proba_ = np.full(parts.n_answers, np.nan, np.float32)
     for k in range(parts.n_parts):
