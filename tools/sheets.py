@@ -18,7 +18,10 @@ from playwright.sync_api import sync_playwright
 from csc_nb.widgets import _packed, _static, live_html
 
 WIDE, NARROW = (900, False), (390, True)
-PAGE = "<!doctype html><meta charset=utf-8><html{theme}><style>body {{ background: {paper}; margin: 12px }}</style>{body}"
+PAGE = (
+    "<!doctype html><meta charset=utf-8><html{theme}>"
+    "<style>body {{ background: {paper}; margin: 12px }}</style>{body}"
+)
 
 
 def states(page, config):
