@@ -2009,7 +2009,7 @@ class AnswerClustering(ConstrainedClusterer):
         group_of, score, best = choose_grouping(self, answers, F, seed)
         return group_of, dict(grouping=best, heldout=score)
 
-    def _asked_pairs(self):
+    def _asked_pairs(self) -> tuple:
         "Place of every asked pair of ids, and the chances."
         if "pair" not in self.fits_:
             raise ValueError("No pair was asked: the answers are about triples only.")

@@ -1845,11 +1845,11 @@ class Said:
     ):
         self.n, self.parts = n, parts
         self.in_memory = isinstance(parts, list)
-        self.codes, self.spans, self.n_opinions, pairs = None, [], 0, []
+        self.spans, self.n_opinions, pairs = [], 0, []
         often, group_of = {}, {}
         start = 0
         for v, o in parts:
-            self.codes = v if self.codes is None else self.codes
+            self.codes = v
             self.spans.append(slice(start, start + len(o.pairs)))
             start += len(o.pairs)
             pairs.append(o.pairs)

@@ -17,6 +17,7 @@ import os
 import warnings
 from functools import partial
 from pathlib import Path
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -216,8 +217,8 @@ class Chunks:
     ):
         self.piece_rows = piece_rows
         self.n_jobs = n_jobs or min(os.cpu_count() or 1, 8)
-        self.on_pass = lambda number: None  # called after each pass, for progress
-        self.on_piece = lambda done, total, what: None  # after each piece of a pass
+        self.on_pass: Callable = lambda number: None  # called after each pass, for progress
+        self.on_piece: Callable = lambda *told: None  # done, total, what; after each piece
         self.passes = 0
         self.columns = getattr(source, "columns", None)
         self.is_dask = hasattr(source, "__dask_graph__")

@@ -143,7 +143,7 @@ class AnswerParts:
         names
     pairs : np.ndarray
         `(n_questions, 2)` items of each question, smaller number first
-    by : str
+    by : str | None
         "id" or "row": how items are named
     """
 
@@ -154,7 +154,7 @@ class AnswerParts:
     group_of: np.ndarray  # `(E,)` group of each annotator
     groups: tuple  # names
     pairs: np.ndarray  # `(n_questions, 2)` items of each question, smaller number first
-    by: str  # "id" or "row": how items are named
+    by: str | None  # "id" or "row": how items are named
 
     def __init__(
         self,
