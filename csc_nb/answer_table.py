@@ -7,6 +7,8 @@ __all__ = ['COLUMNS', 'ALIASES', 'match_columns', 'boxed', 'as_table', 'number_c
            'only_used', 'number_whole', 'Answers']
 
 # %% ../nbs/01d_answers.ipynb #534e8e53
+#| code-fold: true
+#| code-summary: "imports of the module"
 from copy import copy
 from functools import cached_property
 

@@ -12,6 +12,8 @@ __all__ = ['register', 'methods', 'bad_columns', 'explain_bad_columns', 'renamed
            'warn_cannot_clique']
 
 # %% ../nbs/01a_estimators.ipynb #14602da6
+#| code-fold: true
+#| code-summary: "imports of the module"
 import functools
 import inspect
 import multiprocessing
@@ -46,6 +48,8 @@ except ImportError:  # not on Windows
     resource = None
 
 # %% ../nbs/01a_estimators.ipynb #ae39e19c
+#| code-fold: true
+#| code-summary: "register"
 _REGISTRY = {}
 
 
@@ -56,6 +60,8 @@ def register(cls):
     return cls
 
 # %% ../nbs/01a_estimators.ipynb #2afd1c84
+#| code-fold: true
+#| code-summary: "methods"
 def methods(
     takes: str = None,  # keep only methods that take this: "pairs", "triplets", "bags", …
 ) -> dict:  # method name → class
@@ -82,6 +88,8 @@ def methods(
     }
 
 # %% ../nbs/01a_estimators.ipynb #dc89f328
+#| code-fold: true
+#| code-summary: "_column_names, _as_floats, bad_columns"
 def _column_names(X, d):
     return (
         [str(c) for c in X.columns]
@@ -129,6 +137,8 @@ def bad_columns(
     return {k: v for k, v in bad.items() if v}
 
 # %% ../nbs/01a_estimators.ipynb #e4c5d3a3
+#| code-fold: true
+#| code-summary: "explain_bad_columns"
 _REPAIR = {
     "not numbers": "encode them: make_column_transformer((OneHotEncoder(), [...]), "
     "remainder='passthrough')",
@@ -151,6 +161,8 @@ def explain_bad_columns(X):
     )
 
 # %% ../nbs/01a_estimators.ipynb #4fb3e214
+#| code-fold: true
+#| code-summary: "renamed"
 def renamed(
     **new_name,  # old name = "new name"; None: it has no effect any more
 ):
@@ -185,6 +197,8 @@ def renamed(
     return decorate
 
 # %% ../nbs/01a_estimators.ipynb #2399a5c6
+#| code-fold: true
+#| code-summary: "_SayOnce"
 _COMPILING = (
     "csc_nb: compiling for the first fit on this machine; it takes some seconds, once. "
     "(`csc-nb warm` compiles everything; CSC_NB_QUIET=1 hides this line.)"
@@ -212,6 +226,8 @@ class _SayOnce(event.Listener):
 event.register("numba:compile", _SayOnce())
 
 # %% ../nbs/01a_estimators.ipynb #7cb60ae0
+#| code-fold: true
+#| code-summary: "parameter_comments, _sorted_words, parameter_sentence"
 @lru_cache(None)
 def parameter_comments(
     cls,  # a class whose `__init__` has a comment beside each parameter
@@ -265,6 +281,8 @@ def parameter_sentence(
     return f"{error} ({name[1]}: {meaning})" if meaning else error
 
 # %% ../nbs/01a_estimators.ipynb #safe-scale
+#| code-fold: true
+#| code-summary: "check_scale"
 def check_scale(
     X: np.ndarray,  # `(n, d)` finite numbers
 ):
@@ -899,6 +917,8 @@ class HasForm(ConstrainedClusterer):
             self.form.check()
 
 # %% ../nbs/01a_estimators.ipynb #6374df35
+#| code-fold: true
+#| code-summary: "broken_answers"
 def broken_answers(
     labels: np.ndarray,  # cluster of each row
     c,  # resolved `Constraints`
@@ -921,6 +941,8 @@ def broken_answers(
     return np.c_[c.a, c.b, c.value][bad].astype(np.int64)
 
 # %% ../nbs/01a_estimators.ipynb #12431550
+#| code-fold: true
+#| code-summary: "cannot_clique, warn_cannot_clique"
 def cannot_clique(
     n: int,  # rows
     cannot: np.ndarray,  # `(m, 2)` cannot-links

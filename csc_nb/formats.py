@@ -10,6 +10,8 @@ __all__ = ['CANNOT_HOLD', 'FORMATS', 'write_csv_answers', 'read_csv_answers',
            'write_crowd', 'guess_format', 'read_answers_file', 'write_answers_file']
 
 # %% ../nbs/01g_formats.ipynb #ea960322
+#| code-fold: true
+#| code-summary: "imports of the module"
 import inspect
 import json
 import math
@@ -31,6 +33,8 @@ from .ids import counted
 from .vocabulary import KINDS, close_words
 
 # %% ../nbs/01g_formats.ipynb #219d5692
+#| code-fold: true
+#| code-summary: "the numbers"
 CANNOT_HOLD = {
     "csv": "Our CSV holds everything in the table.",
     "jsonl": "Our JSON lines hold everything in the table.",

@@ -12,6 +12,8 @@ __all__ = ['PAIR_ORDER', 'TRIPLE_ORDER', 'BIRDSONG_PAIRS', 'BIRDSONG_TRIPLES',
            'RandomPairLearner', 'cluster_groups']
 
 # %% ../nbs/03_oracles.ipynb #d1f65b79
+#| code-fold: true
+#| code-summary: "imports of the module"
 import copy, errno, hashlib, json, math, operator, os, re, secrets, socket, stat
 import threading, warnings, weakref
 from dataclasses import dataclass, field, replace
@@ -376,6 +378,8 @@ def answer_bits(
     return float((J[J > 0] * np.log2(J[J > 0] / free[J > 0])).sum())
 
 # %% ../nbs/03_oracles.ipynb #924a4aa2
+#| code-fold: true
+#| code-summary: "n_flips"
 def n_flips(
     q: int,  # number of pairs of one kind
     accuracy: float,  # sensitivity or specificity

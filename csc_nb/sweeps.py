@@ -12,6 +12,8 @@ __all__ = ['MADE', 'COST', 'KEY', 'STUDY', 'PUBLISHED', 'measured', 'repair', 'R
            'Sweep', 'holm', 'read_config']
 
 # %% ../nbs/31_sweeps.ipynb #efa35a46
+#| code-fold: true
+#| code-summary: "imports of the module"
 import csv, functools, hashlib, inspect, io, itertools, json, os
 import re, subprocess, time, tomllib, traceback, warnings
 from contextlib import contextmanager
@@ -81,6 +83,8 @@ def measured():
             )
 
 # %% ../nbs/31_sweeps.ipynb #f64bd74a
+#| code-fold: true
+#| code-summary: "repair"
 def repair(
     path,  # a file of lines
 ) -> int:  # bytes cut off
@@ -226,6 +230,8 @@ class RowFile:
         self.file.close()
 
 # %% ../nbs/31_sweeps.ipynb #lab00006
+#| code-fold: true
+#| code-summary: "_listed, cross, _word"
 def _listed(v):
     return [v] if isinstance(v, (str, int, float)) else list(v)
 
@@ -621,6 +627,8 @@ def experiment(
     return [{c: _value(v) for c, v in r.items()} for r in found]
 
 # %% ../nbs/31_sweeps.ipynb #760bf372
+#| code-fold: true
+#| code-summary: "Task"
 class Task(NamedTuple):
     """One cell of the grid.
 
@@ -654,6 +662,8 @@ class Task(NamedTuple):
 KEY = Task._fields
 
 # %% ../nbs/31_sweeps.ipynb #dba94685
+#| code-fold: true
+#| code-summary: "child_seed"
 def child_seed(
     random_state: int,  # the study's seed
     *words,  # what identifies the task
@@ -677,6 +687,8 @@ def child_seed(
     )
 
 # %% ../nbs/31_sweeps.ipynb #3981c027
+#| code-fold: true
+#| code-summary: "task_seeds"
 def task_seeds(
     random_state: int,  # the study's seed
     task: Task,
@@ -700,6 +712,8 @@ def task_seeds(
     )
 
 # %% ../nbs/31_sweeps.ipynb #865f08fd
+#| code-fold: true
+#| code-summary: "n_answers"
 def n_answers(
     rule,  # 100, "n", "n/2", "2n" or "1% of pairs"
     n: int,  # rows
@@ -854,6 +868,8 @@ def load_sets(
     return out
 
 # %% ../nbs/31_sweeps.ipynb #lab00013
+#| code-fold: true
+#| code-summary: "for_study, named"
 STUDY = {  # method → what a study tells it, beside the number of clusters K and a seed
     "cobras": lambda K: dict(n_start=K),  # shown before its first merge
     "cop-kmeans": lambda K: dict(on_conflict="relax"),  # wrong answers contradict
@@ -1019,6 +1035,8 @@ def resolve(
     return out
 
 # %% ../nbs/31_sweeps.ipynb #lab00015
+#| code-fold: true
+#| code-summary: "fit_one"
 def fit_one(
     method,  # an estimator: plain, constrained, or active
     X,  # rows
@@ -1125,6 +1143,8 @@ def score(
     return {m: s[m] for m in metrics}
 
 # %% ../nbs/31_sweeps.ipynb #7cbbf5d2
+#| code-fold: true
+#| code-summary: "run_one"
 def run_one(
     task: Task,
     spec: Spec,  # the method
@@ -1170,6 +1190,8 @@ def run_one(
     return row, cost
 
 # %% ../nbs/31_sweeps.ipynb #c2ea3d76
+#| code-fold: true
+#| code-summary: "columns, read_rows"
 def columns(metrics):
     """Columns of the result file of a sweep.
 
@@ -1199,6 +1221,8 @@ def read_rows(
     return {tuple(r[c] for c in KEY): r for r in read_table(path)}
 
 # %% ../nbs/31_sweeps.ipynb #de996d08
+#| code-fold: true
+#| code-summary: "fingerprint, grid, _check_levels"
 def fingerprint(spec, **settings):
     """Eight hex digits for the method's settings and the study's.
 
@@ -1710,6 +1734,8 @@ class Sweep:
         return ax
 
 # %% ../nbs/31_sweeps.ipynb #f15a95c2
+#| code-fold: true
+#| code-summary: "holm"
 def holm(
     p,  # p-values
 ) -> np.ndarray:  # corrected

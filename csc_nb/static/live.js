@@ -130,6 +130,11 @@
       p.beginPath(); p.setLineDash(dash); p.moveTo(x, y); p.lineTo(u, v);
       p.strokeStyle = this.shade(colour); p.lineWidth = width; p.stroke(); p.setLineDash([]);
     }
+    bend(x, y, u, v, bow, colour, width, dash) {
+      const p = this.pen;
+      p.beginPath(); p.setLineDash(dash); p.moveTo(x, y); p.quadraticCurveTo((x + u) / 2, (y + v) / 2 + 2 * bow, u, v);
+      p.strokeStyle = this.shade(colour); p.lineWidth = width; p.stroke(); p.setLineDash([]);
+    }
     disc(x, y, r, fill, edge, width = 1) {
       const p = this.pen;
       p.beginPath(); p.arc(x, y, Math.max(r, 0), 0, 7);
@@ -137,8 +142,17 @@
       if (edge) { p.strokeStyle = this.shade(edge); p.lineWidth = width; p.stroke(); }
     }
     bar(x, y, w, h, fill) { this.pen.fillStyle = this.shade(fill); this.pen.fillRect(x, y, w, h); }
+    name(words, x, y) {  // readable over lines
+      this.pen.lineJoin = "round"; this.pen.lineWidth = 4; this.pen.strokeStyle = this.paper; this.pen.textAlign = "left";
+      this.pen.strokeText(words, x, y); this.text(words, x, y);
+    }
     text(words, x, y, colour = this.ink, align = "left") {
       this.pen.fillStyle = this.shade(colour); this.pen.textAlign = align; this.pen.fillText(words, x, y);
+    }
+    within(wide, high, draw) {
+      this.pen.save(); this.pen.beginPath(); this.pen.rect(0, 0, wide, high); this.pen.clip();
+      draw();
+      this.pen.restore();
     }
     cross(x, y, r, colour) {
       this.line(x - r, y - r, x + r, y + r, colour, 2);
@@ -146,7 +160,9 @@
     }
     dot(x, y, k, r = 5) { this.disc(x, y, r, PALETTE[k % 8], k >= 8 ? this.ink : null); }
   }
-  const round = (x, n = 2) => Number(x).toFixed(n);
+  const round = (x, n = 2) => { const t = Number(x).toFixed(n); return t.replace("-", +t ? "−" : ""); };
+  const many = (n, word) => `${n} ${word}${n === 1 ? "" : "s"}`;
+  const box = size => p => [9 + p[0] * (size - 18), 9 + (1 - p[1]) * (size - 18)];  // no dot is cut at the edge
 
   // ---------------------------------------------------------------- scenes on points
   // Points live in a box [0, 1] x [0, 1]; answers are [a, b, value, luck]: an answer lies when luck < p.
@@ -162,11 +178,11 @@
       const [x, y] = at(s.points[l.a]), [u, v] = at(s.points[l.b]);
       const broken = z && (z[l.a] === z[l.b]) !== (l.value > 0);
       const colour = l.value > 0 ? SAME : DIFFERENT;
-      const many = list.length > 150;  // keep the points in sight
-      board.pen.globalAlpha = (broken ? 1 : .45) * (many ? .4 : 1);
-      const dash = many ? [13, 9] : [5, 4];  // every dash costs time
-      board.line(x, y, u, v, colour, (broken ? 2.6 : 1.2) * (many ? .6 : 1), l.value > 0 ? [] : dash);
-      if (l.lie) board.cross((x + u) / 2, (y + v) / 2, many ? 2.5 : 4, board.ink);
+      const crowd = list.length > 150;  // keep the points in sight
+      board.pen.globalAlpha = (broken ? 1 : .45) * (crowd ? .4 : 1);
+      const dash = s.coarse ? [] : crowd ? [13, 9] : [5, 4];  // every dash costs time
+      board.line(x, y, u, v, colour, (broken ? 2.6 : 1.2) * (crowd ? .6 : 1), l.value > 0 ? [] : dash);
+      if (l.lie && !s.coarse) board.cross((x + u) / 2, (y + v) / 2, crowd ? 2.5 : 4, board.ink);
       board.pen.globalAlpha = 1;
     }
   }
@@ -199,16 +215,18 @@
       const narrow = board.wide < 560, side = narrow ? 0 : 190;
       const size = Math.min(board.wide - side, s.height);
       board.begin(narrow ? size + 150 : size);
-      const at = s.at = p => [p[0] * size, (1 - p[1]) * size];
+      const at = s.at = box(size);
       s.scale = size;
-      for (let k = 0; k < r.K; k++) {
-        const [x, y] = at([r.mu[2 * k], r.mu[2 * k + 1]]);
-        board.pen.globalAlpha = .5;
-        board.disc(x, y, Math.sqrt(s.values.lam) * size, null, PALETTE[k % 8], 1.2);
-        board.pen.globalAlpha = 1;
-        board.line(x - 5, y, x + 5, y, PALETTE[k % 8], 2.5);
-        board.line(x, y - 5, x, y + 5, PALETTE[k % 8], 2.5);
-      }
+      board.within(size, size, () => {
+        for (let k = 0; k < r.K; k++) {
+          const [x, y] = at([r.mu[2 * k], r.mu[2 * k + 1]]);
+          board.pen.globalAlpha = .5;
+          board.disc(x, y, Math.sqrt(s.values.lam) * (size - 18), null, PALETTE[k % 8], 1.2);
+          board.pen.globalAlpha = 1;
+          board.line(x - 5, y, x + 5, y, PALETTE[k % 8], 2.5);
+          board.line(x, y - 5, x, y + 5, PALETTE[k % 8], 2.5);
+        }
+      });
       drawLinks(board, s, r.list, r.z, at);
       drawPoints(board, s, r.z, at);
       const left = narrow ? 10 : size + 16, top = narrow ? size + 8 : 8;
@@ -227,9 +245,9 @@
     },
     say(s, r) {
       const broken = brokenBy(r.z, r.list), lies = r.list.filter(l => l.lie).length;
-      return `${r.K} ${r.K === 1 ? "cluster" : "clusters"} after ${Math.round(s.values.sweep)} sweeps; ` +
-        `${broken.length} of ${r.list.length} answers broken, ${broken.filter(l => l.lie).length} of the ` +
-        `${lies} wrong ones among them; ${r.moved} points moved in the last sweep; cost ${round(r.J, 3)}.`;
+      return `${many(r.K, "cluster")} after ${many(Math.round(s.values.sweep), "sweep")}; ` +
+        `${broken.length} of ${many(r.list.length, "answer")} broken, ${broken.filter(l => l.lie).length} of the ` +
+        `${lies} wrong ones among them; ${many(r.moved, "point")} moved in the last sweep; cost ${round(r.J, 3)}.`;
     },
   };
 
@@ -255,7 +273,7 @@
       s.scale = size;
       r.parts.forEach(([name, z], c) => {
         const x0 = narrow ? 0 : c * (size + 10), y0 = narrow ? c * (high + 26) : 0;
-        const at = p => [x0 + p[0] * size, y0 + 22 + (1 - p[1]) * high];
+        const at = p => [x0 + 6 + p[0] * (size - 12), y0 + 22 + (1 - p[1]) * (high - 6)];
         if (c === 0) { s.at = at; s.high = high; }
         board.text(`${name}${s.truth ? `: ${round(agreement(z, s.truth))}` : ""}`, x0, y0 + 14);
         drawLinks(board, s, r.list, z, at);
@@ -265,7 +283,7 @@
     say(s, r) {
       const how = r.parts.map(([name, z]) => {
         const score = s.truth ? `agreement with the truth ${round(agreement(z, s.truth))}, ` : "";
-        return `${name.split(":")[0]}: ${score}${new Set(z).size} clusters, ${brokenBy(z, r.list).length} answers broken`;
+        return `${name.split(":")[0]}: ${score}${many(new Set(z).size, "cluster")}, ${many(brokenBy(z, r.list).length, "answer")} broken`;
       });
       return how.join("; ") + ".";
     },
@@ -293,9 +311,10 @@
       const sizes = new Map();
       for (const k of r.z) sizes.set(k, (sizes.get(k) || 0) + 1);
       const wrong = r.list.filter(l => l.value < 0 && r.z[l.a] === r.z[l.b]).length;
-      return `${r.K} groups; the largest has ${Math.max(...sizes.values())} of ${r.z.length} points; ` +
-        `${r.list.filter(l => l.lie).length} of ${r.list.length} answers are lies; ` +
-        `${wrong} answers “different” contradict the chains.`;
+      const lies = r.list.filter(l => l.lie).length;
+      return `${many(r.K, "group")}; the largest has ${Math.max(...sizes.values())} of ${r.z.length} points; ` +
+        `${lies} of ${many(r.list.length, "answer")} ${lies === 1 ? "is a lie" : "are lies"}; ` +
+        `${many(wrong, "answer")} “different” ${wrong === 1 ? "contradicts" : "contradict"} the chains.`;
     },
   };
 
@@ -357,8 +376,8 @@
     say(s, r) {
       const seen = r.visits.filter(v => v).length;
       return `The likeliest of ${r.bell} partitions is ${written(r.best)} with chance ` +
-        `${round(r.chance[r.order[0]])}. The sampler made ${r.sweeps} sweeps and saw ${seen} partitions; ` +
-        `it spent ${round(r.sweeps ? r.visits[r.order[0]] / r.sweeps : 0)} of them on the likeliest.`;
+        `${round(r.chance[r.order[0]])}. ` + (r.sweeps ? `The sampler made ${many(r.sweeps, "sweep")} and saw ${many(seen, "partition")}; ` +
+        `it spent ${round(r.visits[r.order[0]] / r.sweeps)} of them on the likeliest.` : "The sampler has not moved yet.");
     },
   };
 
@@ -387,7 +406,7 @@
       const narrow = board.wide < 560, side = narrow ? 0 : 200;
       const size = Math.min(board.wide - side, s.height);
       board.begin(narrow ? size + 170 : size);
-      const at = s.at = p => [p[0] * size, (1 - p[1]) * size];
+      const at = s.at = box(size);
       s.scale = size;
       drawLinks(board, s, r.list, r.z, at);
       drawPoints(board, s, r.z, at);
@@ -404,10 +423,10 @@
     say(s, r) {
       const most = Math.max(r.fresh, ...r.bars.map(b => b[1]));
       const truth = s.truth ? ` and ${round(agreement(r.z, s.truth))} with the truth` : "";
-      return `γ = ${round(r.gamma, 0)}: ${r.K} ${r.K === 1 ? "cluster" : "clusters"} after ${r.sweeps} sweeps; ` +
-        `agreement ${round(r.same)} with the frozen sampler (${r.coldK} clusters)${truth}; ` +
+      return `γ = ${round(r.gamma, 0)}: ${many(r.K, "cluster")} after ${many(r.sweeps, "sweep")}; ` +
+        `agreement ${round(r.same)} with the frozen sampler (${many(r.coldK, "cluster")})${truth}; ` +
         `the surest place of the ringed point has chance ${round(most)}; ` +
-        `${brokenBy(r.z, r.list).length} of ${r.list.length} answers broken.`;
+        `${brokenBy(r.z, r.list).length} of ${many(r.list.length, "answer")} broken.`;
     },
   };
 
@@ -442,7 +461,7 @@
     },
     say(s, r) {
       const bell = [1, 1, 2, 5, 15, 52, 203, 877, 4140][s.points.length];
-      return `${r.K} ${r.K === 1 ? "cluster" : "clusters"}; ${r.broken.length} answers broken (drawn thick). ` +
+      return `${many(r.K, "cluster")}; ${many(r.broken.length, "answer")} broken (drawn thick). ` +
         `No other of the ${bell} partitions breaks less: proved by looking at all that could.`;
     },
   };
@@ -509,7 +528,8 @@
       const line = low - s.values.alpha * high;
       board.line(left - 8, line, left + 36, line, board.ink, 1.5, [4, 3]);
       board.text("α", left + 40, line + 4);
-      board.text(round(r.chance), left + 14, low - h - 6, board.ink, "center");
+      const over = Math.abs(low - h - 10 - line) < 14;  // the number would cross the line of α
+      board.text(round(r.chance), left + 14, over ? low - h + 16 : low - h - 6, over ? "#fff" : board.ink, "center");
       board.text("confidence", left + 14, size - 8, board.ink, "center");
     },
     say(s, r) {
@@ -517,8 +537,8 @@
       const suspects = r.list.filter((l, e) => r.best[e] !== l.value), lies = r.list.filter(l => l.lie);
       const next = r.next ? ` The next question is ${r.next.join("–")}: sets with a chance of ${round(r.doubt, 3)} say the opposite there.`
         : " No open pair could expose anything.";
-      return `${r.sets} of ${2 ** r.list.length} sets are consistent. The likeliest has a chance of ${round(r.chance, 3)}` +
-        `${r.ties > 1 ? `, and ${r.ties - 1} more are as likely` : ""}. ` +
+      return `${r.sets} of ${2 ** r.list.length} sets of answers ${r.sets === 1 ? "is" : "are"} consistent. The likeliest has a chance of ${round(r.chance, 3)}` +
+        `${r.ties > 1 ? `, and ${r.ties - 1} more ${r.ties === 2 ? "is" : "are"} as likely` : ""}. ` +
         `Lies: ${lies.map(pair).join(", ") || "none"}; suspected: ${suspects.map(pair).join(", ") || "none"}.${next}`;
     },
   };
@@ -535,7 +555,7 @@
     return out;
   }
   scenes.particles = {
-    points: true, coarse: true,
+    points: true,
     actions: [
       ["Answer: same", s => s.result && s.result.next && s.links.push([...s.result.next, 1, 2])],
       ["Answer: different", s => s.result && s.result.next && s.links.push([...s.result.next, -1, 2])],
@@ -589,7 +609,7 @@
     say(s, r) {
       const score = s.truth ? ` Agreement with the truth: ${round(agreement(r.z, s.truth))}.` : "";
       const cycle = r.list.length - r.heard;
-      return `${r.heard} answers heard${cycle ? `, ${cycle} not, since they close a cycle` : ""}; ${r.S} particles. ` +
+      return `${many(r.heard, "answer")} heard${cycle ? `, ${cycle} not, since they close a cycle` : ""}; ${r.S} particles. ` +
         (r.next ? `Next question: points ${r.next.join(" and ")}, which promises ${round(r.bits)} bits.` : "Nothing is left to ask.") + score;
     },
   };
@@ -677,9 +697,9 @@
       const lies = r.list.filter(l => l.lie).length;
       const how = r.parts.map((z, c) => {
         const score = r.truth ? `agreement with the truth ${round(agreement(z, r.truth))}, ` : "";
-        return `${RACE[c].split(":")[0]}: ${score}${brokenBy(z, r.list).length} answers broken`;
+        return `${RACE[c].split(":")[0]}: ${score}${many(brokenBy(z, r.list).length, "answer")} broken`;
       });
-      return `${r.list.length} answers, ${lies} of them lies. ${how.join("; ")}. ` +
+      return `${many(r.list.length, "answer")}, ${lies} of them ${lies === 1 ? "a lie" : "lies"}. ${how.join("; ")}. ` +
         (r.kept ? "All answers could be obeyed." : `They contradict each other: no clustering obeys all; COP-KMeans breaks ${r.wrong} “different”.`);
     },
   };
@@ -706,9 +726,12 @@
       const narrow = board.wide < 560, side = narrow ? 0 : 250, size = Math.min(board.wide - side, s.height);
       board.begin(narrow ? size + 210 : size);
       s.scale = size;
-      const at = s.at = p => [p[0] * size, (1 - p[1]) * size];
+      const at = s.at = box(size);
       drawLinks(board, s, r.list, null, at);
-      s.middles.forEach((c, k) => { const [x, y] = at(c); board.disc(x, y, s.values.width * size, null, PALETTE[k], 1); });
+      board.within(size, size, () => s.middles.forEach((c, k) => {
+        const [x, y] = at(c);
+        board.disc(x, y, s.values.width * (size - 18), null, PALETTE[k], 1);
+      }));
       s.points.forEach((p, i) => {
         const [x, y] = at(p), sure = Math.max(...r.Q.slice(i * r.k, i * r.k + r.k));
         board.pen.globalAlpha = .25 + .75 * Math.max(0, (sure - 1 / r.k) / (1 - 1 / r.k));
@@ -721,7 +744,8 @@
       board.line(...a, ...b, board.ink, 2);
       board.line(...a, ...c, board.ink, 1, [3, 3]);
       board.line(...b, ...c, board.ink, 1, [3, 3]);
-      [a, b, c].forEach(([x, y], i) => { board.disc(x, y, 9, null, board.ink, 2.5); board.text("abc"[i], x + 11, y - 8); });
+      [a, b, c].forEach(([x, y], i) => { board.disc(x, y, 9, null, board.ink, 2.5); });
+      [a, b, c].forEach(([x, y], i) => board.name("abc"[i], x + 9, y - 10));
       const left = narrow ? 4 : size + 22, top = narrow ? size + 10 : 6, wide = (narrow ? board.wide - 12 : side - 30);
       const rows = [["pair a b", r.bits[0], 0], ["triplet a b c", r.bits[1], 5], ["best pair of all", r.bits[2], 0], ["with its best third", r.bits[3], 5]];
       board.text("bits that the answer promises", left, top + 12);
@@ -740,10 +764,11 @@
       });
     },
     say(s, r) {
-      const more = r.bits[1] > r.bits[0] ? "the triplet" : "the pair";
-      return `Pair ${s.ask.slice(0, 2).join("–")} promises ${round(r.bits[0])} bits, triplet ${s.ask.join("–")} ${round(r.bits[1])}: ${more} tells more. ` +
-        `The best pair is ${r.best[0]}–${r.best[1]} with ${round(r.bits[2])} bits; with point ${r.best[2]} as third it becomes a triplet of ${round(r.bits[3])}. ` +
-        `${r.list.length} ${r.list.length === 1 ? "answer" : "answers"} heard.`;
+      const gap = r.bits[1] - r.bits[0];
+      const more = Math.abs(gap) < .005 ? "as much" : `the ${gap > 0 ? "triplet" : "pair"} tells more`;
+      return `Pair ${s.ask.slice(0, 2).join("–")} promises ${round(r.bits[0])} bits, triplet ${s.ask.join("–")} ${round(r.bits[1])}: ${more}. ` +
+        `The best pair is ${r.best[0]}–${r.best[1]} with ${round(r.bits[2])} bits; with point ${r.best[2]} as third it becomes a triplet of ${round(r.bits[3])} bits. ` +
+        `${many(r.list.length, "answer")} heard.`;
     },
   };
 
@@ -771,7 +796,7 @@
       const narrow = board.wide < 560, side = narrow ? 0 : 260, size = Math.min(board.wide - side, s.height);
       board.begin(narrow ? size + 190 : size);
       s.scale = size;
-      const at = s.at = p => [p[0] * size, (1 - p[1]) * size];
+      const at = s.at = box(size);
       drawLinks(board, s, r.list, null, at);
       drawPoints(board, s, r.z, at, 5);
       const left = narrow ? 8 : size + 20, top = narrow ? size + 8 : 10, wide = narrow ? board.wide - 24 : side - 32;
@@ -790,7 +815,7 @@
     },
     say(s, r) {
       const each = TEAM.map((name, m) => `${name}: found ${round(r.alpha[m])} for “same” and ${round(r.beta[m])} for “different”, really right in ${round(r.real[m])}`);
-      return `After ${Math.round(s.values.sweep)} rounds. ${each.join("; ")}. ` +
+      return `After ${many(Math.round(s.values.sweep), "round")}. ${each.join("; ")}. ` +
         (s.truth ? `Agreement with the truth ${round(agreement(r.z, s.truth))}.` : "");
     },
   };
@@ -840,7 +865,7 @@
     say(s, r) {
       const wrong = r.z.filter((k, i) => k !== s.truth[i]).length;
       return `${r.known} of ${s.sets.length} bags say which classes they hold; strength ${round(s.values.alpha)}. ` +
-        `${wrong} of ${r.z.length} instances are in a wrong cluster (crossed); agreement with the truth ${round(agreement(r.z, s.truth))}.`;
+        `${wrong} of ${r.z.length} instances ${wrong === 1 ? "is" : "are"} in a wrong cluster (crossed); agreement with the truth ${round(agreement(r.z, s.truth))}.`;
     },
   };
 
@@ -890,7 +915,10 @@
       const x = a => left + a / 180 * (right - left), curves = [[Array.from(s.all.J1), PALETTE[0], "quality J₁"], [Array.from(s.all.J2), PALETTE[1], "usefulness J₂"], [r.F, board.ink, "F = J₁ − μJ₂"]];
       const all = curves.flatMap(q => q[0]), least = Math.min(...all, 0), most = Math.max(...all), y = v => bottom - (v - least) / (most - least || 1) * (bottom - top);
       board.line(left, y(0), right, y(0), board.soft, .8);
-      curves.forEach(([v, colour], q) => { for (let i = 1; i < r.steps; i++) board.line(x((i - 1) * 180 / (r.steps - 1)), y(v[i - 1]), x(i * 180 / (r.steps - 1)), y(v[i]), colour, q === 2 ? 2.6 : 1.8, q === 1 ? [6, 4] : []); });
+      for (const q of [2, 0, 1]) {  // F lies under the others: it is J₁ itself while μ is 0
+        const [v, colour] = curves[q], a = i => i * 180 / (r.steps - 1);
+        for (let i = 1; i < r.steps; i++) board.line(x(a(i - 1)), y(v[i - 1]), x(a(i)), y(v[i]), colour, q === 2 ? 5 : 2, q === 1 ? [6, 4] : []);
+      }
       board.line(x(s.values.theta), top - 6, x(s.values.theta), bottom, board.ink, 1, [3, 3]);
       board.disc(x(s.values.theta), y(r.J1 - s.values.mu * r.J2), 5, board.ink);
       for (const a of [0, 45, 90, 135, 180]) board.text(`${a}°`, x(a), bottom + 18, board.ink, "center");
@@ -978,8 +1006,8 @@
     say(s, r) {
       const K = new Set(r.group).size, lies = r.list.filter(l => l.lie).length;
       const next = r.next ? ` The next question is about points ${r.next.join(" and ")} (the ${r.why} pair).` : " Nothing is left to ask.";
-      return `${r.k} parts, ${r.heard} answers, ${lies} of them lies: ${K} ${K === 1 ? "cluster" : "clusters"}, agreement with the truth ${round(agreement(r.z, s.truth))}. ` +
-        `${r.sets} of ${2 ** r.heard} sets of answers are consistent; the likeliest has a chance of ${round(r.chance, 3)}${r.ties > 1 ? `, and ${r.ties - 1} more are as likely` : ""}.${next}`;
+      return `${many(r.k, "part")}, ${many(r.heard, "answer")}, ${lies} of them ${lies === 1 ? "a lie" : "lies"}: ${many(K, "cluster")}, agreement with the truth ${round(agreement(r.z, s.truth))}. ` +
+        `${r.sets} of ${2 ** r.heard} sets of answers ${r.sets === 1 ? "is" : "are"} consistent; the likeliest has a chance of ${round(r.chance, 3)}${r.ties > 1 ? `, and ${r.ties - 1} more ${r.ties === 2 ? "is" : "are"} as likely` : ""}.${next}`;
     },
   };
 
@@ -1011,7 +1039,12 @@
         const kids = s.parents.map((p, k) => p === c ? x(k) : null).filter(v => v != null); return kids.reduce((t, v) => t + v, 0) / kids.length; };
       const place = c => c < 0 ? [wide / 2, 26] : [x(c), 26 + depth(c) * 78];
       s.parents.forEach((p, c) => board.line(...place(p), ...place(c), board.soft, 5));
-      r.found.forEach((p, c) => board.line(...place(p), ...place(c), p === s.parents[c] ? SAME : DIFFERENT, 2.4, p === s.parents[c] ? [] : [6, 4]));
+      r.found.forEach((p, c) => {
+        const [x, y] = place(p), [u, v] = place(c);
+        if (p === s.parents[c]) return board.line(x, y, u, v, SAME, 2.4);
+        const bow = y === v ? Math.min(40, 16 + Math.abs(u - x) * .18) : 0;  // not through the labels between them
+        board.bend(x, y, u, v, bow, DIFFERENT, 2.4, [6, 4]);
+      });
       board.disc(...place(-1), 5, board.ink);
       s.items = s.names.map((name, c) => ({x: place(c)[0], y: place(c)[1], name, act: () => { s.off[c] = !s.off[c]; }}));
       s.names.forEach((name, c) => {
@@ -1049,8 +1082,8 @@
       return {errors, model: out.model, alone: out.alone, spoke: out.returned};
     },
     paint(board, s, r) {
-      const narrow = board.wide < 560, wide = narrow ? board.wide : 300, high = narrow ? 170 : 270;
-      board.begin(narrow ? high + 230 : 270);
+      const narrow = board.wide < 560, wide = narrow ? board.wide : 300, high = narrow ? 190 : 270;
+      board.begin(narrow ? high + 248 : 270);
       const groups = [...new Set(s.group)];
       s.items = [];
       groups.forEach((g, row) => {
@@ -1076,7 +1109,7 @@
       board.disc(x(s.values.shared), y(r.alone[0]), 5, PALETTE[2]);
       board.disc(x(s.values.shared), y(r.model[0]), 5, PALETTE[0]);
       board.text("one opinion a group", left, bottom + 38, PALETTE[0]);
-      board.text("everybody errs alone (dashed)", left + 140, bottom + 38, PALETTE[2]);
+      board.text("everybody errs alone (dashed)", left + (narrow ? 0 : 140), bottom + (narrow ? 56 : 38), PALETTE[2]);
     },
     say(s, r) {
       const words = s.said.map(v => v === 1 ? "same" : v === 0 ? "different" : "silent");
@@ -1248,8 +1281,8 @@
     if (scene.items) keys.push(`<kbd>i</kbd>, <kbd>u</kbd>: next, previous; <kbd>Enter</kbd> changes ${scene.items}`);
     help.innerHTML = `<summary>By keyboard</summary>Focus the picture. ${keys.join("; ")}. Sliders and buttons follow with <kbd>Tab</kbd>.`;
 
-    function drag() {  // over many points a slow scene draws coarsely, and in full when the slider rests
-      s.coarse = scene.coarse && s.points.length > 150;
+    function drag() {  // over many points it is drawn coarsely, and in full when the slider rests
+      s.coarse = s.points.length > 150;
       update();
       clearTimeout(s.rest);
       if (s.coarse) s.rest = setTimeout(update, 150);
