@@ -32,54 +32,15 @@ from csc_nb.oracles import (
 )
 
 # %% auto #0
-__all__ = [
-    "IMAGE_ENDS",
-    "KINDS",
-    "ADVICE",
-    "column_kind",
-    "open_image",
-    "feature_matrix",
-    "Items",
-    "ListState",
-    "FixedQuestions",
-    "nearest_groups",
-    "random_questions",
-    "mixed_questions",
-    "pair_facts",
-    "links_of",
-    "fit_answers",
-    "Turn",
-    "Conflict",
-    "Status",
-    "Advice",
-    "open_journal",
-    "n_contradictions",
-    "distance_rank",
-    "opposite",
-    "likely_culprits",
-    "with_n_clusters",
-    "broken_facts",
-    "move_named_rows",
-    "seeded_groups",
-    "fewest_groups",
-    "round_groups",
-    "nearest_rows",
-    "obey",
-    "most_agreeing",
-    "settle",
-    "neighbour_share",
-    "row_confidence",
-    "by_size",
-    "safe_cell",
-    "csv_text",
-    "Session",
-    "AskPairs",
-    "AskTriplets",
-    "warm_up",
-    "answers_of",
-    "Annotators",
-    "merge_annotators",
-]
+__all__ = ['IMAGE_ENDS', 'KINDS', 'ADVICE', 'column_kind', 'open_image', 'feature_matrix',
+           'Items', 'ListState', 'FixedQuestions', 'nearest_groups', 'random_questions',
+           'mixed_questions', 'pair_facts', 'links_of', 'fit_answers', 'Turn', 'Conflict',
+           'Status', 'Advice', 'open_journal', 'n_contradictions', 'distance_rank',
+           'opposite', 'likely_culprits', 'with_n_clusters', 'broken_facts',
+           'move_named_rows', 'seeded_groups', 'fewest_groups', 'round_groups',
+           'nearest_rows', 'obey', 'most_agreeing', 'settle', 'neighbour_share',
+           'row_confidence', 'by_size', 'safe_cell', 'csv_text', 'Session', 'AskPairs',
+           'AskTriplets', 'warm_up', 'answers_of', 'Annotators', 'merge_annotators']
 
 # %% ../nbs/30_labelling.ipynb #9c900567
 #| code-fold: true
@@ -126,7 +87,6 @@ def _series(v):
     except (TypeError, ValueError):
         return None
     return a if a.ndim == 1 and len(a) > 1 and np.isfinite(a).any() else None
-
 
 # %% ../nbs/30_labelling.ipynb #2909078b
 #| code-fold: true
@@ -176,7 +136,6 @@ def column_kind(
         else "label"
     )
 
-
 # %% ../nbs/30_labelling.ipynb #2b0b3877
 #| code-fold: true
 #| code-summary: "blocks of numbers from texts and series"
@@ -221,7 +180,6 @@ def _series_block(values, m=64):
             ok = np.isfinite(s)
             A[r] = np.interp(np.linspace(0, len(s) - 1, m), np.flatnonzero(ok), s[ok])
     return _block(A)
-
 
 # %% ../nbs/30_labelling.ipynb #82bb5da5
 #| code-fold: true
@@ -289,7 +247,6 @@ def _image_block(values, folder):
             pass  # shown as missing
     return _block(A)
 
-
 # %% ../nbs/30_labelling.ipynb #ebf6912c
 #| code-fold: true
 #| code-summary: "the matrix"
@@ -353,7 +310,6 @@ def feature_matrix(
         )
     return np.round(np.hstack(parts), 4) + 0.0
 
-
 # %% ../nbs/30_labelling.ipynb #7487cd98
 #| code-fold: true
 #| code-summary: "tables of any make, ids"
@@ -411,7 +367,6 @@ def _find_ids(data, cols, id):
             "use row numbers."
         )
     return ids
-
 
 # %% ../nbs/30_labelling.ipynb #d2306039
 #| code-fold: true
@@ -657,7 +612,6 @@ def _same_key(v):
         return v
     return v.tobytes() if hasattr(v, "tobytes") else str(v)
 
-
 # %% ../nbs/30_labelling.ipynb #de0783a4
 #| code-fold: true
 #| code-summary: "FixedQuestions: a learner that reads its questions off a list"
@@ -805,7 +759,6 @@ def mixed_questions(X, m, near=10, random_state=0):
             out.setdefault(tuple(sorted(q)), q)
     return list(out.values())
 
-
 # %% ../nbs/30_labelling.ipynb #fa09feeb
 #| code-fold: true
 #| code-summary: "what answers say about pairs; a passive clusterer fitted to answers"
@@ -889,7 +842,6 @@ def fit_answers(
     twin: Any = clone(est)
     with without_advice():
         return twin.fit(X, **given).labels_
-
 
 # %% ../nbs/30_labelling.ipynb #f349d621
 #| code-fold: true
@@ -1001,7 +953,6 @@ ADVICE = {
     "may stop": "You may stop now: the last {} answers hardly changed the clusters.",
 }
 
-
 # %% ../nbs/30_labelling.ipynb #0d4afb0b
 #| code-fold: true
 #| code-summary: "open_journal: a log, as soon as it is free"
@@ -1034,7 +985,6 @@ def open_journal(path, annotator="", wait=0.0, take_over=False, panel=()):
             f"{annotator!r}. One log for each person: choose another file."
         )
     return journal
-
 
 # %% ../nbs/30_labelling.ipynb #6e30a001
 #| code-fold: true
@@ -1109,7 +1059,6 @@ def likely_culprits(
         odd = np.mean([r if f[2] > 0 else 1 - r for f, r in zip(facts, rank)])
         scores.append((n_contradictions(len(X), changed), -round(float(odd), 6), -s.k))
     return [s for _, s in sorted(zip(scores, among), key=lambda p: p[0])]
-
 
 # %% ../nbs/30_labelling.ipynb #6e30a003
 #| code-fold: true
@@ -1378,7 +1327,6 @@ def settle(
     z = most_agreeing(stories, facts)
     return move_named_rows(z, nearest_rows(X, n_near), facts, math.log((1 - noise) / noise))
 
-
 # %% ../nbs/30_labelling.ipynb #1012d682
 #| code-fold: true
 #| code-summary: "how well a row fits its surroundings"
@@ -1430,7 +1378,6 @@ def by_size(labels):
     rank[order] = np.arange(len(names))
     return rank[back.ravel()]
 
-
 # %% ../nbs/30_labelling.ipynb #93c8658d
 #| code-fold: true
 #| code-summary: "cells that no spreadsheet takes for a formula"
@@ -1472,7 +1419,6 @@ def csv_text(columns: dict) -> str:
     w.writerow([safe_cell(c) for c in columns])
     w.writerows([safe_cell(v) for v in row] for row in zip(*columns.values()))
     return f.getvalue()
-
 
 # %% ../nbs/30_labelling.ipynb #cbec2317
 #| code-fold: true
@@ -2200,7 +2146,6 @@ class AskTriplets(Session):
     def _default(self):
         return FixedQuestions(random_questions(self.items.n, 200, 3))
 
-
 # %% ../nbs/30_labelling.ipynb #5a1b2854
 #| code-fold: true
 #| code-summary: "ids in questions"
@@ -2227,7 +2172,6 @@ def _rows_of(names, questions):
             )
         out.append(tuple(rows[i] for i in ids))
     return out
-
 
 # %% ../nbs/30_labelling.ipynb #9302eb9c
 #| code-fold: true
@@ -2256,7 +2200,6 @@ def warm_up(learner):
         twin.fit(X, oracle=NoisyOracle(y, 0.2, random_state=0), budget=30)
     except Exception:
         pass  # it was only a rehearsal
-
 
 # %% ../nbs/30_labelling.ipynb #68b9bde9
 #| code-fold: true
