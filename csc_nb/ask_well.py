@@ -8,10 +8,10 @@ __all__ = ['TRUTHS', 'Voice', 'simple_voice', 'joint_chances', 'information',
            'draw_worlds', 'near_pairs', 'truth_codes', 'WorldBelief', 'first_voice',
            'learn_voices', 'group_likelihood', 'Block', 'fresh_block', 'add_answer',
            'likelihoods', 'QuestionBelief', 'Annotator', 'price_of', 'PairFor',
-           'TripleFor', 'as_panel', 'Statement', 'error_interval', 'Refit', 'AskState',
-           'Heard', 'PanelDialogue', 'AskWell', 'PanelRunner', 'ask_panel_session',
-           'panel_report', 'panel_settings', 'panel_of', 'panel_session', 'panel_page',
-           'run_ask', 'run_panel', 'PanelOracle']
+           'TripleFor', 'as_panel', 'Statement', 'error_interval', 'Control',
+           'control_interval', 'Refit', 'AskState', 'Heard', 'PanelDialogue', 'AskWell',
+           'PanelRunner', 'ask_panel_session', 'panel_report', 'panel_settings',
+           'panel_of', 'panel_session', 'panel_page', 'run_ask', 'run_panel', 'PanelOracle']
 
 # %% ../nbs/42_ask_well.ipynb #8b80c09d
 import copy
@@ -1168,6 +1168,11 @@ class Statement(NamedTuple):
     n_answers: int  # answers so far
 
     def __str__(self):
+        if self.low <= 0 and self.high >= 1:
+            return (
+                f"how many of the {self.of} are right is not known yet "
+                f"({self.n_answers} answers, price {self.spent:g})"
+            )
         share, low, high = (f"{100 * v:.0f}" for v in (self.share, self.low, self.high))
         return (
             f"about {share} % of the {self.of} are right, between {low} and {high} "
@@ -1205,6 +1210,50 @@ def error_interval(
     below = sigmas * math.hypot(2.2 * doubt, spread / error)
     above = sigmas * math.hypot(doubt, spread / error)
     return error * math.exp(-below), min(1.0, error * math.exp(above))
+
+
+class Control(NamedTuple):
+    """A pair drawn at random and asked whatever it promises, and its answer.
+
+    Attributes
+    ----------
+    items : tuple
+        rows of the pool
+    same : bool
+        what was said
+    foretold : bool
+        did the clusters of that moment say so?
+    """
+
+    items: tuple  # rows of the pool
+    same: bool  # what was said
+    foretold: bool  # did the clusters of that moment say so?
+
+
+def control_interval(
+    right: int,  # controls that came out as foretold
+    n: int,
+    level: float = 0.9,
+) -> tuple:  # low, high
+    """Clopper and Pearson's interval for a share that was counted at random.
+
+    Parameters
+    ----------
+    right : int
+        controls that came out as foretold
+    n : int
+    level : float, default=0.9
+
+    Returns
+    -------
+    tuple
+        low, high
+    """
+    from scipy.stats import beta
+
+    tail = (1 - level) / 2
+    low = beta.ppf(tail, right, n - right + 1) if right else 0.0
+    return float(low), float(beta.ppf(1 - tail, right + 1, n - right) if right < n else 1.0)
 
 
 def _denied(told):
@@ -1301,6 +1350,10 @@ class AskState(LearnerState):
         a `Refit` under way
     foreseen : tuple
         surprising answers: expected, seen
+    controls : tuple
+        `Control`s, where the number of clusters is learned
+    control : tuple
+        (items, annotator) of one under way
     offers : list
         best questions with bits and rate
     why : str
@@ -1314,6 +1367,8 @@ class AskState(LearnerState):
     next_fit: int = 0  # answers at which the model is fitted again
     fitting: object = None  # a `Refit` under way
     foreseen: tuple = (0.0, 0.0)  # surprising answers: expected, seen
+    controls: tuple = ()  # `Control`s, where the number of clusters is learned
+    control: tuple = ()  # (items, annotator) of one under way
     offers: list = field(default_factory=list)  # best questions with bits and rate
     why: str = ""  # why there is no further question
 
@@ -1873,6 +1928,7 @@ class AskWell(ActiveLearner):
             surprise = float(code != foreseen[:-1].argmax())
             sure = foreseen[:-1].max() / max(foreseen[:-1].sum(), 1e-12)
             state.foreseen = expected + 1 - sure, seen + surprise
+        self._note_control(state, items, who, code)
         state.told.append((q.kind, items, who, code))
         state.spent += q.price
         if self._by_question:
@@ -1880,6 +1936,58 @@ class AskWell(ActiveLearner):
         else:
             question = q.kind, self._local(items)
             state.belief = state.belief.tell(question, who, code, state.rng)
+
+    # controls: random pairs, where clusters may be too few to be surprised
+
+    @property
+    def _controlled(self):
+        "Is the number of clusters learned from the answers?"
+        return not self._featureless and getattr(self.model, "n_clusters", None) is None
+
+    def _note_control(self, state, items, who, code):
+        "Was a random pair answered as the clusters of this moment foretell?"
+        if state.control != (items, who):
+            return
+        state.control = ()
+        if code < 2:
+            i, j = self._local(items)
+            z = state.belief.best()
+            new = Control((i, j), code == 1, (z[i] == z[j]) == (code == 1))
+            state.controls = (*state.controls, new)
+
+    def _control_offer(self, state, left, given):
+        "A random pair for whoever tells most of it; one question in five."
+        state.control = ()
+        if not self._controlled or 5 * len(state.controls) > len(state.told):
+            return []
+        rng = np.random.default_rng([self.seed_of(state), len(state.told), 5])
+        if self._asked_list is not None:
+            pairs = self._once["pairs"]
+            pair = pairs[rng.integers(len(pairs))][None]
+        else:
+            pair = np.sort(rng.choice(len(self._once["pool"]), 2, replace=False))[None]
+        if pair.shape[1] != 2:
+            return []
+        rows = tuple(int(self._once["pool"][i]) for i in pair[0])
+        post = state.belief.chances("pair", pair)
+        block = fresh_block("pair", pair, post, post, self._members, self._groups)
+        offers = []
+        for e, m in enumerate(self._members):
+            price, limit = price_of(m, "pair"), getattr(m, "max_calls", None)
+            used = limit is not None and given[e] >= limit
+            if "pair" not in m.kinds or price > left + 1e-9 or used:
+                continue
+            if ("pair", rows, e) not in state.seen and self._answerable(
+                np.array([rows]), "pair"
+            )[0, e]:
+                bits = self._bits(state.belief, block, e, np.array([0]))[0]
+                offers.append((bits / max(price, 1e-9), bits, e, "pair", pair[0]))
+        if not offers:
+            return []
+        by = 0 if self.goal is None else 1  # a goal is worth the best witness
+        best = max(offers, key=lambda o: (o[by], -o[2]))
+        state.control = rows, best[2]
+        return [best]
 
     def _askable(self, kind, items):
         "May an answer about these items be used?"
@@ -1948,6 +2056,10 @@ class AskWell(ActiveLearner):
             state.why = "no question is worth its price"
             return []
         offers = self._spread(state, offers, left)
+        control = self._control_offer(state, left, given)
+        if control:
+            same = lambda o: o[2:4] == control[0][2:4] and (o[4] == control[0][4]).all()
+            offers = control + [o for o in offers if not same(o)]
         state.offers = [self._offer(o) for o in offers[:20]]
         return [q for q, _, _ in state.offers[: self._batch_length(offers, left)]]
 
@@ -2027,8 +2139,27 @@ class AskWell(ActiveLearner):
         if not self._by_question and low < 1 / len(self._X):
             low = 0.0  # less than one misplaced row is none
         of = "questions" if self._by_question else "pairs"
-        return Statement(
-            1 - error, 1 - high, 1 - low, self.level, of, state.spent, len(state.told)
+        said = 1 - error, 1 - high, 1 - low
+        if self._controlled:
+            said = self._by_controls(state, *said)
+        return Statement(*said, self.level, of, state.spent, len(state.told))
+
+    def _by_controls(self, state, share, low, high):
+        """Never more than random pairs support, where the number of clusters is learned.
+
+        They are counted twice, by the clusters of the moment and by those of today: the
+        first are too old, the second have heard the answers. The worse count gives the
+        share and the lower end. Wrong answers lower both, so the upper end allows for them.
+        """
+        n, z = len(state.controls), state.belief.best()
+        then = sum(c.foretold for c in state.controls)
+        now = sum((z[c.items[0]] == z[c.items[1]]) == c.same for c in state.controls)
+        worse, better = min(then, now), max(then, now)
+        most = control_interval(better, n, self.level)[1]
+        return (
+            min(share, (worse + 1) / (n + 2)),
+            min(low, control_interval(worse, n, self.level)[0]),
+            max(high, min(1.0, (most - 0.1) / 0.8)),
         )
 
     @property

@@ -265,6 +265,13 @@ def _category_block(values):
     )
 
 
+def _are_words(values):
+    "Names that can be compared, and not codes such as n17."
+    there = [str(v) for v in values if not _missing(v)]
+    worded = sum(bool(re.search(r"[^\W\d_]{3}", v[:2000])) for v in there)
+    return 2 * worded > len(there)
+
+
 def feature_matrix(
     columns: dict,  # name → cells
     kinds: dict,  # name → kind
@@ -294,6 +301,8 @@ def feature_matrix(
         image=lambda v: _image_block(v, folder),
     )
     parts = [make[kinds[c]](v) for c, v in columns.items() if kinds[c] in make]
+    if not parts:  # people compare names, too: their letters are all there is
+        parts = [_text_block(v) for c, v in columns.items() if _are_words(v)]
     if not parts:
         raise ValueError(
             f"Nothing to compute with: {', '.join(columns)} hold only names. Show a column "

@@ -29,6 +29,7 @@ from csc_nb.ask_well import (
     all_partitions,
     as_panel,
     ask_panel_session,
+    control_interval,
     error_interval,
     information,
     joint_chances,
@@ -867,6 +868,56 @@ def test_one_cluster_does_not_foresee_its_own_rightness():
     right = (y[:, None] == y)[np.triu_indices(30, 1)].mean()
     statement = learner.statement_
     assert statement.low <= right <= statement.high and statement.share < 0.7
+
+
+def test_where_the_number_of_clusters_is_learned_random_pairs_bound_the_statement():
+    "Features that show nothing: the model settles on too few clusters and foresees all."
+    y, X = np.tile([0, 1, 2], 10), np.random.default_rng(0).normal(size=(30, 2))
+    ann = Annotator("ann", NoisyOracle(y, 0.05, random_state=1))
+    learner = AskWell(AnswerClustering(), [ann], random_state=0).start(X)
+    assert "is not known yet" in str(learner.statement_)
+    learner.consult(30)
+    controls, said, z = learner.state_.controls, learner.statement_, learner.labels_
+    assert len(controls) == 6
+    told = {(t[1], t[3] == 1) for t in learner.state_.told}
+    assert all((c.items, c.same) in told for c in controls)
+    right = (y[:, None] == y) == (z[:, None] == z)
+    right = right[np.triu_indices(30, 1)].mean()
+    assert said.low <= right <= said.high
+    then = sum(c.foretold for c in controls)
+    assert said.share <= (then + 1) / 8 and said.low <= control_interval(then, 6)[0]
+    learner.undo(10)
+    assert learner.state_.controls == controls[:4]
+
+
+def test_fourteen_of_fifteen_controls():
+    from scipy.stats import binomtest
+
+    for right in (0, 3, 14, 15):
+        ci = binomtest(right, 15).proportion_ci(0.9)
+        assert control_interval(right, 15) == pytest.approx((ci.low, ci.high))
+    assert control_interval(0, 0) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("K", [3, None])
+def test_fit_and_ask_and_tell_and_consult_are_one_run(K):
+    def make():
+        X, _, panel = simulated()
+        return X, AskWell(AnswerClustering(K), panel, budget=40, random_state=0)
+
+    X, fitted = make()
+    fitted.fit(X)
+    _, consulted = make()
+    consulted.start(X).consult()
+    _, by_hand = make()
+    by_hand.start(X)
+    while (q := by_hand.ask()) is not None:
+        by_hand.labels_, by_hand.statement_  # who looks does not change what comes
+        by_hand.tell(q, by_hand.ask_panel(q))
+    for other in (consulted, by_hand):
+        assert other.state_.told == fitted.state_.told
+        assert other.statement_ == fitted.statement_
+        assert np.array_equal(other.labels_, fitted.labels_)
 
 
 def test_a_person_is_preferred_when_the_models_have_spoken():

@@ -933,6 +933,11 @@ def test_items_from_any_table_and_clear_errors():
         Items({"x": [1.0]})
     with pytest.raises(ValueError, match="hold only names"):
         Items({"n": [f"n{i}" for i in range(50)]})
+    names = Items(
+        {"n": ["acme lamp", "acme lamp 2", "bolt", "bolt m4", "chair", "red chair"]}
+    )
+    far = ((names.X[:, None] - names.X) ** 2).sum(2)
+    assert far[0, 1] < far[0, 2] and far[4, 5] < far[4, 2]  # people compare names, too
     with pytest.raises(ValueError, match="Question 0 names 'q'"):
         AskPairs(rows, id="id", learner=[("q", "r1")], log=None)
 
