@@ -728,7 +728,7 @@ def test_items_may_be_words_or_numbers():
         m = CorrelationClustering("given").fit(A)
         assert m.items_.tolist() == names and m.labels_.tolist() == [0, 0, 1]
         assert 0 < m.pair_proba(names[0], names[2]) < 1
-    with pytest.raises(ValueError, match="1 items are unknown: first is 'xx'"):
+    with pytest.raises(ValueError, match="1 item unknown: first is 'xx'"):
         CorrelationClustering().fit(Answers(["xy"], ["b"], ["same"])).pair_proba("xx", "b")
 
 

@@ -31,6 +31,8 @@ NOTHING_TO_FIT = {  # a base that learns nothing by itself, or a helper without 
     "MetricLearner": "metrics are derived from it",
     "OnAnswers": "a wrapper: it needs an estimator",
     "ConstraintScorer": "a scorer: it has no fit",
+    **dict.fromkeys("Form BayesForm NcobrasForm".split(), "settings inside a method"),
+    "HasForm": "methods that have settings inside are derived from it",
     **dict.fromkeys("ExploreConsolidate MinMax NPU RandomPairs".split(), "chooses pairs"),
 }
 LABEL_SETS = {  # checks that call the second argument y, or feed one column of classes

@@ -2,6 +2,7 @@
 fetched."""
 
 import functools, http.server, os, subprocess, sys, threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -125,17 +126,23 @@ FAULTS = {
 }
 
 
-def test_the_look_at_pages_notices_each_fault(tmp_path):
-    "A page with one fault is reported for it; a scrolling table and a plain page are not."
+def look_apart(pages, folder):
+    "`pictures.look` in a thread of its own: this one may already drive a Chromium."
     sys.path.insert(0, str(ROOT / "tools"))
     from pictures import look
 
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(look, pages, folder).result()
+
+
+def test_the_look_at_pages_notices_each_fault(tmp_path):
+    "A page with one fault is reported for it; a scrolling table and a plain page are not."
     fine = "<td><p style='width:2000px'>wide</p></table></div>"
     fine = "<div style='overflow-x:auto'><table class=good>" + fine
     pages = {f"p{k}.html": html for k, html in enumerate(FAULTS.values())}
     for name, inside in {**pages, "fine.html": fine}.items():
         (tmp_path / name).write_text(BAD % inside)
-    bad = look(sorted(tmp_path.glob("*.html")), tmp_path)
+    bad = look_apart(sorted(tmp_path.glob("*.html")), tmp_path)
     for (name, _), says in zip(pages.items(), FAULTS):
         assert any(b.startswith(name) and says in b for b in bad), (says, bad)
     assert not [b for b in bad if b.startswith("fine")]
@@ -144,8 +151,8 @@ def test_the_look_at_pages_notices_each_fault(tmp_path):
 def test_tables_are_tables_and_nothing_is_cut(site):
     "Every page of the site at 1 280 and 390 px, light and dark, and at 1 366 px."
     sys.path.insert(0, str(ROOT / "tools"))
-    from pictures import look, pages_of
+    from pictures import pages_of
 
-    bad = look(pages_of(DOCS), DOCS)
+    bad = look_apart(pages_of(DOCS), DOCS)
     source = "08_plotting.html"  # shows what a table is as Markdown, on purpose
     assert [b for b in bad if not (b.startswith(source) and "a table as text" in b)] == []

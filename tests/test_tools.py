@@ -347,6 +347,7 @@ SUMMARIES = {  # tables that are no rows of a grid: how many, and what they are
     "benchmarks/bench_answer_items.py": 1,  # bins of each run, beside its row
     "benchmarks/bench_baselines.py": 1,  # times, made anew
     "benchmarks/bench_outgrow.py": 1,  # nine rows of one run, made anew
+    "benchmarks/bench_outgrow_answers.py": 1,  # some rows of one run, made anew
     "benchmarks/summary_ncobras.py": 3,  # means over folds, made anew
     "nbs/experiments/43_answers_only.ipynb": 2,  # two tables of one run each
 }
