@@ -787,7 +787,11 @@ def test_without_webassembly_every_page_has_pictures_and_a_slider(page, tmp_path
             box.locator("input[type=range]").focus()
             page.keyboard.press("ArrowRight")
             assert picture.get_attribute("src") != first, name
-            assert picture.get_attribute("alt") != said, name
+            told = {said, picture.get_attribute("alt")}  # neighbours may say the same
+            for key in ("Home", "End"):
+                page.keyboard.press(key)
+                told.add(picture.get_attribute("alt"))
+            assert len(told) > 1, name
             assert box.locator("canvas").count() == 0
 
 
