@@ -1492,7 +1492,6 @@ def estimate_noise(
             break
     return at
 
-
 # %% ../nbs/17_ncobras.ipynb #529d1ce1
 #| code-fold: true
 #| code-summary: "why a question was asked; which pairs are open"
@@ -1885,6 +1884,7 @@ class ConstraintVerifier:
         looked=None,  # called before each question
         cache=None,  # dict that keeps the diagrams of unchanged blocks
         start=0.05,  # where the search for an unknown noise begins
+        noticed=None,  # called with each `Verdict`
     ):  # returns the last `Verdict`
         """Algorithm 1: yields the pairs to ask, until sure or until no question helps.
 
@@ -1906,6 +1906,8 @@ class ConstraintVerifier:
             dict that keeps the diagrams of unchanged blocks
         start : default=0.05
             where the search for an unknown noise begins
+        noticed : default=None
+            called with each `Verdict`
 
         Returns
         -------
@@ -1920,6 +1922,8 @@ class ConstraintVerifier:
             how = dict(nodes=nodes, odds=odds, cache=cache, start=start)
             v = self.look(log, belief, **how)
             start = v.noise
+            if noticed is not None:
+                noticed(v)
             belief.update(zip([k for k, a in log if a], v.value.tolist()))
             if v.confidence >= self.confidence or not v.parts:
                 return v
@@ -2200,6 +2204,7 @@ def blended(
     out[reps] = lab
     return out
 
+
 def plain_clusterings(
     space,  # `VectorSpace` or `DistanceSpace`
     neighbours,  # `Neighbours`, or None
@@ -2274,7 +2279,6 @@ def least_contradicted(
     same = np.array([a for _, a in said]) > 0
     wrong = [((z[i] == z[j]) != same).sum() for z in clusterings]
     return clusterings[int(np.argmin(wrong))]
-
 
 # %% ../nbs/17_ncobras.ipynb #78d5259a
 #| code-fold: true
@@ -2468,7 +2472,8 @@ class NcobrasForm(Form):
         beyond_cap="sample",  # sets are drawn; "drop": the dearest go, too much confidence
         neighbours=10,  # nearness along the data, by so many neighbours; None: not used
         finish="blend",  # with neighbours' clusters, or as the "super_instances" are
-        plain_beyond=1 / 6,  # estimated noise beyond which a plain one is shown; None: never
+        plain_beyond=1
+        / 6,  # estimated noise beyond which a plain one is shown; None: never
         show="always",  # "merged": complete merges; "verified": only after a check
         n_start="auto",  # clusters shown before the first merge: k-means; None: one
         split_by="doubt",  # the super-instance cut next; "largest": as in the paper
@@ -2841,6 +2846,11 @@ class NCOBRAS(HasForm, COBRAS):
             if self._setting("show") == "always" and changed():
                 self._show_belief(state)
 
+        def noticed(v):
+            state.noise = v.noise
+            if state.noise > state.most_noise:
+                state.labels = state._plain()
+
         state.odds.update(self._prior_odds(state))
         v = yield from self._verifier().questions(
             state.log,
@@ -2851,8 +2861,9 @@ class NCOBRAS(HasForm, COBRAS):
             looked=looked,
             cache=state.blocks,
             start=state.noise,
+            noticed=noticed,
         )
-        state.noise, state.looked = v.noise, (len(state.log), tuple(reps))
+        state.looked = len(state.log), tuple(reps)
         state.confidence, state.exact = math.nan, False  # nothing was said about these
         if _said_between(state.log, now):
             state.confidence, state.exact = v.confidence, v.exact
