@@ -841,6 +841,8 @@ def test_published_is_none_of_ours():
 
 def test_answers_of_a_coin_end_in_a_clustering_without_them():
     "Where answers carry nothing they choose among plain clusterings, and only that."
+    from sklearn.metrics import adjusted_rand_score as ari
+
     X, y = blobs(n=120)
     coin = np.random.default_rng(3)
     est = NCOBRAS(random_state=0)
@@ -858,12 +860,15 @@ def test_answers_of_a_coin_end_in_a_clustering_without_them():
 
 
 def test_right_answers_teach_that_nobody_errs():
+    from sklearn.metrics import adjusted_rand_score as ari
+
     X, y = blobs(n=120)
     est = NCOBRAS(random_state=0).fit(X, oracle=NoisyOracle(y), budget=60)
     assert not est.plain_ and est.noise_ <= 0.05 and ari(y, est.labels_) > 0.95
 
 
 def test_the_plain_clustering_is_the_one_that_fewest_answers_contradict():
+    from sklearn.metrics import adjusted_rand_score as ari
     from csc_nb.cobras import DistanceSpace, VectorSpace
 
     X, y = blobs(n=60)
