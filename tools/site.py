@@ -184,18 +184,19 @@ def told(output):
 
 
 def divided(cell):
-    """A cell and, when it shows something besides its captioned pictures, a second one for
-    the pictures: a caption would stand below each of them otherwise."""
+    """A cell; and a second one for its captioned pictures when it shows something else,
+    since a caption would stand below each of them."""
     drawn = [o for o in cell.outputs if "image/png" in o.get("data", {})]
     rest = [o for o in cell.outputs if o not in drawn]
-    if not drawn or not rest or "figure" not in cell.metadata.get("mystnb", {}):
-        return cell, None
+    shown = cell.metadata.get("mystnb", {})
+    if not drawn or not rest or "figure" not in shown:
+        return [cell]
     pictures = nbformat.v4.new_code_cell("", id=f"{cell.id}-picture", outputs=drawn)
-    pictures.metadata = nbformat.from_dict(
-        {"mystnb": cell.metadata.mystnb, "tags": ["remove-input"]}
-    )
-    cell.outputs, cell.metadata["mystnb"] = rest, {}
-    return cell, pictures
+    pictures.metadata["tags"] = ["remove-input"]
+    own = {k: shown.pop(k) for k in ("figure", "image") if k in shown}
+    pictures.metadata["mystnb"] = nbformat.from_dict(own)
+    cell.outputs = rest
+    return [cell, pictures]
 
 
 def readable(cells, said):
@@ -229,12 +230,9 @@ def readable(cells, said):
                 image |= {"width": f"{shown}px"} if shown else {}
             if image:
                 c.metadata.setdefault("mystnb", {})["image"] = image
-            c, pictures = divided(c)
+            out += divided(c)
+        else:
             out.append(c)
-            c = pictures or c
-            if pictures is None:
-                continue
-        out.append(c)
     return out
 
 
