@@ -107,8 +107,10 @@ CUT_OFF = r"""() => {
   const size = e => parseFloat(getComputedStyle(e).fontSize);
   const beside = page.querySelector('mjx-container:not([display])');
   for (const e of page.querySelectorAll('mjx-container[display="true"]')) {
-    const column = e.closest('div.math') || e.parentElement, inside = e.querySelector('mjx-math');
-    if (!beside || !column.offsetParent || !inside || size(e) > .98 * size(beside)) continue;
+    const column = e.closest('div.math') || e.parentElement;
+    const inside = e.querySelector('mjx-math');
+    if (!beside || !column.offsetParent || !inside) continue;
+    if (size(e) > .98 * size(beside)) continue;
     if (inside.scrollWidth < .8 * size(e) / size(beside) * column.clientWidth)
       found.push('small equation: ' + (column.id || column.textContent.slice(0, 40)));
   }

@@ -86,7 +86,8 @@ overflow-wrap: anywhere; }
 div.cell_output table, table.table { font-size: .88em; }
 .bd-article td code, .bd-article th code, .bd-article td code .pre {
   white-space: normal; overflow-wrap: normal; }
-html[data-theme="dark"] .bd-content div.cell_output .text_html:has(table.csc-table, .csc-run) {
+html[data-theme="dark"] .bd-content div.cell_output
+  .text_html:has(table.csc-table, .csc-run, .csc-frames) {
   background: transparent; color: var(--pst-color-text-base); }
 @media (max-width: 600px) {
   section#all-pages tr > :nth-child(3) { display: none; }
