@@ -231,7 +231,7 @@ def test_a_contradiction_below_the_fold_is_announced_above_it(page, tmp_path):
     tab = page.context.browser.new_context(viewport=dict(width=390, height=800)).new_page()
     draw(tab, contradiction(tmp_path, "en"), tmp_path / "screen.html")
     top = lambda: tab.locator(".csc-conflict").bounding_box()["y"]
-    jump = tab.locator(".csc-jump")
+    jump = tab.locator(".csc-do-jump")
     assert "These answers cannot all be right" in jump.inner_text()
     assert jump.bounding_box()["y"] < 200 and top() > 800
     jump.click()
@@ -239,4 +239,4 @@ def test_a_contradiction_below_the_fold_is_announced_above_it(page, tmp_path):
         "() => document.querySelector('.csc-conflict').getBoundingClientRect().top < 300"
     )
     draw(tab, question(tmp_path, "en"), tmp_path / "screen.html")
-    assert not tab.locator(".csc-jump").count()
+    assert not tab.locator(".csc-do-jump").count()

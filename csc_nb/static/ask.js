@@ -191,7 +191,7 @@ function render({ model, el }) {
     parts.jump.replaceChildren();
     if (!c) return;
     const show = () => parts.conflict.scrollIntoView({ behavior: "smooth", block: "start" });
-    parts.jump.append(tag("button", { type: "button", class: "csc-jump", onclick: show }, `⚠ ${c.title} ↓`));
+    parts.jump.append(tag("button", { type: "button", class: "csc-do-jump", style: "border-color:#e69f00", onclick: show }, `⚠ ${c.title} ↓`));
     const box = tag("div", { class: "csc-alert", role: "alert" }, tag("b", {}, c.title), tag("p", { class: "csc-note" }, c.text));
     c.suspects.forEach((s, place) => {
       const fix = tag("button", { type: "button", class: "csc-fix", onclick: () => go("change", { k: s.k, value: s.value }) }, s.fix);
