@@ -1245,7 +1245,8 @@ def plain_groups(X, K):
     """
     from sklearn.cluster import KMeans
 
-    return KMeans(K, n_init=10, random_state=0).fit(X).labels_
+    few = len(X) <= 5000
+    return KMeans(K, n_init=10 if few else 2, random_state=0).fit(X).labels_
 
 
 def nearest_rows(X, k=10):
