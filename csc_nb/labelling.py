@@ -1313,7 +1313,7 @@ def is_better(
     z,  # clusters
     other,  # clusters of the same rows
     facts,  # `(m, 3)` row, row, ±1
-    level=0.2,  # chance of so clear a lead, if both were equally good
+    level=0.1,  # chance of so clear a lead, if both were equally good
 ) -> bool:
     """Do the answers prefer `z`? A sign test on the facts that only one of the two keeps.
 
@@ -1325,7 +1325,7 @@ def is_better(
         clusters of the same rows
     facts
         `(m, 3)` row, row, ±1
-    level : default=0.2
+    level : default=0.1
         chance of so clear a lead, if both were equally good
 
     Returns

@@ -281,11 +281,11 @@ def test_clusters_that_answers_do_not_prefer_to_k_means_give_way_to_it():
     other = np.arange(100) % 2
     few = [(Pair(0, 2), 1), (Pair(1, 3), 1)]  # kept by both
     assert adjusted_rand_score(y, settle(X, few, other, 2)) > 0.9
-    kept = np.array([[0, 2, 1], [1, 3, 1], [0, 1, -1], [2, 3, -1]])
+    kept = np.array([[0, 2, 1], [1, 3, 1], [0, 1, -1], [2, 3, -1], [0, 3, -1]])
     z, worse = np.array([0, 1, 0, 1]), np.zeros(4, int)
-    assert not is_better(z, z, kept) and not is_better(z, worse, kept)  # two of two: .25
-    assert is_better(z, worse, np.r_[kept, [[0, 3, -1]]])  # three of three: .125
-    assert not is_better(worse, z, np.r_[kept, [[0, 3, -1]]])
+    assert not is_better(z, z, kept) and not is_better(z, worse, kept)  # 3 of 3: .125
+    more = np.r_[kept, [[1, 2, -1]]]  # four of four: .0625
+    assert is_better(z, worse, more) and not is_better(worse, z, more)
     moons, kind = make_moons(100, noise=0.03, random_state=0)
     rows = random_questions(100, 40, random_state=1)
     many = [(Pair(i, j), 1 if kind[i] == kind[j] else -1) for i, j in rows]
