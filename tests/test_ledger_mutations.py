@@ -708,8 +708,9 @@ def _(coefficient):
     al, be = 0.85, 0.7
     omega = np.log(al * be / ((1 - al) * (1 - be)))
     for g in (0.1, 0.5, 0.8):
-        said = lambda S: g * (S * np.log(al) + (1 - S) * np.log(1 - al)) + (1 - g) * (
-            (1 - S) * np.log(be) + S * np.log(1 - be)
+        said = lambda S: (
+            g * (S * np.log(al) + (1 - S) * np.log(1 - al))
+            + (1 - g) * ((1 - S) * np.log(be) + S * np.log(1 - be))
         )
         close(coefficient(g, omega, be), said(1) - said(0))
 
