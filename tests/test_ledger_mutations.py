@@ -300,8 +300,9 @@ def _(log_g):
 
 @item("004", "(16)", lambda theta, tau: theta, printed=lambda theta, tau: tau)
 def _(given):
-    """The law p̃(x|·, γ) must be named by what moves it, θ and not τ: for whole multiples of
-    1/γ the right side, exp(−γ D(x, μ)) f, sums to one and has mean ∇ψ(·), variance mean/γ."""
+    """The law p̃(x|·, γ) must be named by what moves it, θ and not τ: for whole multiples
+    of 1/γ the right side, exp(−γ D(x, μ)) f, sums to one and has the mean ∇ψ(·) and the
+    variance mean/γ."""
     gamma, tau, k = 7, 5.0, np.arange(400)
     for theta in (0.4, 0.9):
         mu, x = np.exp(theta), k / gamma
