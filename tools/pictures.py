@@ -104,6 +104,16 @@ CUT_OFF = r"""() => {
   }
   for (const e of page.querySelectorAll('mjx-merror'))
     found.push('equation: ' + e.textContent);
+  const size = e => parseFloat(getComputedStyle(e).fontSize);
+  const beside = page.querySelector('mjx-container:not([display])');
+  for (const e of page.querySelectorAll('mjx-container[display="true"]')) {
+    const column = e.closest('div.math') || e.parentElement;
+    const inside = e.querySelector('mjx-math');
+    if (!beside || !column.offsetParent || !inside) continue;
+    if (size(e) > .98 * size(beside)) continue;
+    if (inside.scrollWidth < .8 * size(e) / size(beside) * column.clientWidth)
+      found.push('small equation: ' + (column.id || column.textContent.slice(0, 40)));
+  }
   for (const e of page.querySelectorAll('img'))
     if (e.offsetParent && e.getBoundingClientRect().right > window.innerWidth + 2)
       found.push('picture: ' + e.alt);

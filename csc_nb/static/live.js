@@ -890,7 +890,7 @@
       const out = s.kernels.call("shadow_run", {...given, angles: [rad(v.theta)], steps: 1});
       const F = Array.from(s.all.J1, (j, i) => j - v.mu * s.all.J2[i]);
       return {list: [], z: Array.from(out.z), score, foot: out.foot, J1: out.J1[0], J2: out.J2[0], slope: out.slope[0], F, steps,
-        best: F.indexOf(Math.min(...F)) * 180 / (steps - 1)};
+        best: lowest(F) * 180 / (steps - 1)};
     },
     paint(board, s, r) {
       const narrow = board.wide < 560, size = Math.min(narrow ? board.wide : board.wide * .5, s.height);
@@ -934,6 +934,11 @@
         `F ${Math.abs(r.slope) < .005 ? "is flat here" : `falls when the arrow turns ${r.slope > 0 ? "clockwise" : "counter-clockwise"}`}. The best direction is ${Math.round(r.best)}°.`;
     },
   };
+  function lowest(F) {  // where a closed curve is lowest, between its places too: the vertex through three of them
+    const m = F.length - 1, at = F.indexOf(Math.min(...F.slice(0, m)));  // the last place is the first again
+    const [a, b, c] = [F[(at + m - 1) % m], F[at], F[(at + 1) % m]], bend = a - 2 * b + c;
+    return (at + (bend > 0 ? (a - c) / (2 * bend) : 0) + m) % m;
+  }
   function spreadOf(v) {  // the median distance
     const some = v.slice(0, 80), gaps = [];
     some.forEach((p, i) => { for (let j = 0; j < i; j++) gaps.push(Math.abs(p - some[j])); });
