@@ -619,6 +619,26 @@ def sum_of_sets(pairs, said, nu):
 
 
 @browser
+def test_clusters_are_named_so_that_most_points_agree(page, tmp_path):
+    from scipy.optimize import linear_sum_assignment
+    from sklearn.metrics import confusion_matrix
+
+    small("chain").save(tmp_path / "live.html")
+    page.goto(f"file://{tmp_path}/live.html")
+    page.wait_for_selector("canvas")
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        n, k, c = rng.integers(4, 60), rng.integers(1, 12), rng.integers(1, 9)
+        z, y = rng.integers(0, k, n), rng.integers(0, c, n)
+        new = page.evaluate(
+            "([z, y]) => window.cscLive.matched(z, y)", [z.tolist(), y.tolist()]
+        )
+        both = confusion_matrix(y, z)
+        assert (np.array(new) == y).sum() == both[linear_sum_assignment(-both)].sum()
+        assert len(set(zip(z.tolist(), new))) == len(set(z)) == len(set(new))
+
+
+@browser
 def test_answers_narrow_the_cloud(page, tmp_path):
     rng = np.random.default_rng(0)
     truth = np.arange(30) % 2

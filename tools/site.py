@@ -86,8 +86,8 @@ overflow-wrap: anywhere; }
 div.cell_output table, table.table { font-size: .88em; }
 .bd-article td code, .bd-article th code, .bd-article td code .pre {
   white-space: normal; overflow-wrap: normal; }
-html[data-theme="dark"] .bd-content
-div.cell_output .text_html:has(table.csc-table, .csc-run) {
+html[data-theme="dark"] .bd-content div.cell_output
+  .text_html:has(table.csc-table, .csc-run, .csc-frames) {
   background: transparent; color: var(--pst-color-text-base); }
 @media (max-width: 600px) {
   section#all-pages tr > :nth-child(3) { display: none; }
@@ -105,8 +105,8 @@ html[data-theme="dark"] div.cell_output .text_html:has(.csc-live) {
 h1 { font-size: 2rem; } h2 { font-size: 1.5rem; } h3 { font-size: 1.2rem; }
 """
 JS = """
-// A display equation wider than its column is set smaller, down to two thirds;
-// beyond that it scrolls.
+// A display equation wider than its column is set smaller, down to two thirds of the
+// text; beyond that it scrolls. One inside a line cannot break, so it is set smaller too.
 function fitEquations() {
   for (const box of document.querySelectorAll('mjx-container[display="true"]')) {
     const column = box.closest("div.math") || box.parentElement;
@@ -118,6 +118,15 @@ function fitEquations() {
       const text = parseFloat(getComputedStyle(column).fontSize);
       box.style.fontSize = Math.max(now / wide * .99, text * .66) + "px";
     }
+  }
+  for (const box of document.querySelectorAll('mjx-container:not([display="true"])')) {
+    const column = box.closest("p, li"), inside = box.firstElementChild;
+    box.dataset.size = box.dataset.size ?? box.style.fontSize;
+    box.style.fontSize = box.dataset.size;
+    if (!column || !column.clientWidth || !inside) continue;
+    const wide = inside.getBoundingClientRect().width / column.clientWidth;
+    const now = parseFloat(getComputedStyle(box).fontSize);
+    if (wide > 1) box.style.fontSize = Math.max(now / wide * .99, now * .5) + "px";
   }
 }
 function watchEquations() {
