@@ -1083,3 +1083,29 @@ def test_answers_that_tie_are_left_out_by_counting():
         want = {(int(i), int(j)) for (i, j), total in sums.items() if abs(total) > 1e-6}
         assert found == want
         assert not (there.value == 0).any()
+
+
+@pytest.mark.parametrize("diagonal", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+def test_metrics_against_quadratic_forms(diagonal, shared):
+    "Lengths, diameters, traces and determinants from A itself, pair by pair."
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 4)) * [1, 2, 3, 4]
+    c = Constraints.from_labels(rng.integers(3, size=40), n=25, random_state=0)
+    L = km.links_of(40, c)
+    V = np.array([np.diag(rng.uniform(0.2, 3, 4)) for _ in range(3)])
+    if not diagonal:
+        R = rng.normal(size=(3, 4, 4))
+        V = V + R @ np.swapaxes(R, 1, 2)
+    if shared:
+        V[:] = V[0]
+    M = km.make_metric(X, L, V, shared)
+    for k in range(3):
+        A = np.linalg.inv(V[k])
+        long = lambda v, A=A: v @ A @ v
+        assert M.trace[k] == pytest.approx(np.trace(A))
+        assert M.logdet[k] == pytest.approx(np.linalg.slogdet(A)[1])
+        assert M.link[:, k] == pytest.approx([long(X[i] - X[j]) for i, j in zip(L.a, L.b)])
+        assert M.far[k] == pytest.approx(max(long(x - y) for x in X for y in X))
+        i, j = M.pair[k]
+        assert M.far[k] == pytest.approx(long(X[i] - X[j]))

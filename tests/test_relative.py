@@ -710,3 +710,24 @@ def test_hidden_index_of_triplets_names_every_slot():
     assert sorted(map(tuple, np.array(seen).tolist())) == sorted(
         map(tuple, np.array(want).tolist())
     )
+
+
+def test_search_examines_only_its_winner(monkeypatch):
+    "And scores as a plain loop over folds and values does."
+    from csc_nb import estimators
+
+    seen = []
+    monkeypatch.setattr(estimators, "misled", lambda est, X, c: seen.append(est.lam))
+    c = Constraints.from_labels(Y, n=80, noise=0.1, random_state=3)
+    lams = [2.0**-10, 2.0**-2]
+    how = dict(n_init=1, random_state=0)
+    gs = search_answers(DiscriminativeClustering(3, **how), dict(lam=lams), X, c, cv=2)
+    assert seen == [gs.best_params_["estimator__lam"]]
+    for lam, score in zip(lams, gs.cv_results_["mean_test_score"]):
+        kept = []
+        for fit, hold in KFold(2, shuffle=True, random_state=0).split(np.zeros(80)):
+            model = DiscriminativeClustering(3, lam=lam, **how)
+            z = model.fit(X, constraints=c.select(np.isin(np.arange(80), fit))).labels_
+            same = z[c.a[hold]] == z[c.b[hold]]
+            kept.append((same == (c.value[hold] > 0)).mean())
+        assert score == pytest.approx(np.mean(kept))

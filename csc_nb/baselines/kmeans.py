@@ -10,14 +10,14 @@ __all__ = ['COUNT', 'FINITE', 'ABOVE_0', 'AT_LEAST_0', 'Walk', 'SignedLinks', 'w
            'make_blocks', 'explain_infeasible', 'broken_cannots', 'cop_assign',
            'COPKMeans', 'link_fines', 'settle_points', 'pck_assign', 'pck_warmup',
            'PCKMeans', 'link_price', 'farthest_pair', 'Metric', 'gaps', 'row_norms',
-           'make_metric', 'MPCKProblem', 'mpck_objective', 'mpck_scatter', 'MPCKState',
-           'metric_target', 'with_metric', 'metric_step', 'mpck_assign', 'mpck_init',
-           'mpck_round', 'mpck_warmup', 'mpck_step', 'mpck_descend', 'MPCKMeans',
-           'centre_gaps', 'cvqe_objective', 'cvqe_ties', 'cvqe_centres', 'CVQE',
-           'lcvqe_objective', 'lcvqe_centres', 'LCVQE', 'seeds_from_links', 'seed_groups',
-           'seeded_start', 'check_seeds', 'SeededKMeans', 'ConstrainedKMeans', 'EMPieces',
-           'em_pieces', 'em_expect', 'em_maximise', 'log_normal', 'EMState', 'em_init',
-           'em_step', 'em_run', 'ConstrainedEM']
+           'stretched', 'make_metric', 'MPCKProblem', 'mpck_objective', 'mpck_scatter',
+           'MPCKState', 'metric_target', 'with_metric', 'metric_step', 'mpck_assign',
+           'mpck_init', 'mpck_round', 'mpck_warmup', 'mpck_step', 'mpck_descend',
+           'MPCKMeans', 'centre_gaps', 'cvqe_objective', 'cvqe_ties', 'cvqe_centres',
+           'CVQE', 'lcvqe_objective', 'lcvqe_centres', 'LCVQE', 'seeds_from_links',
+           'seed_groups', 'seeded_start', 'check_seeds', 'SeededKMeans',
+           'ConstrainedKMeans', 'EMPieces', 'em_pieces', 'em_expect', 'em_maximise',
+           'log_normal', 'EMState', 'em_init', 'em_step', 'em_run', 'ConstrainedEM']
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #1d2598a8
 #| code-fold: true
@@ -1299,6 +1299,33 @@ def _compare(Y, r, order, i, j, best, count, budget):
 # %% ../../nbs/20_kmeans_baselines.ipynb #farthest-code
 #| code-fold: true
 #| code-summary: "the farthest pair by pruned search"
+@njit(cache=True)
+def _farthest(Y, budget):
+    "The farthest pair: first by hops, then the rows whose radius lets them beat it."
+    n, d = Y.shape
+    centre, r = np.zeros(d), np.zeros(n)
+    for i in range(n):
+        centre += Y[i]
+    centre /= n
+    for i in range(n):
+        for t in range(d):
+            r[i] += (Y[i, t] - centre[t]) ** 2
+    r = np.sqrt(r)
+    i, j, best, count = _hop(Y, r.argmax())
+    left = np.flatnonzero(r + r.max() > np.sqrt(best))
+    order = left[np.argsort(-r[left], kind="mergesort")]
+    return _compare(Y, r, order, i, j, best, count, budget)
+
+
+@njit(cache=True)
+def _diameters(Y, budget):
+    "The farthest pair of every table in a stack: squared distances and ends."
+    far, pair = np.empty(len(Y)), np.empty((len(Y), 2), np.int64)
+    for k in range(len(Y)):
+        pair[k, 0], pair[k, 1], far[k], _ = _farthest(Y[k], budget)
+    return far, pair
+
+
 def farthest_pair(
     Y: np.ndarray,  # `(n, d)` points
     budget: int = None,  # most comparisons, default 20 per point and at least 100 000
@@ -1317,19 +1344,8 @@ def farthest_pair(
     tuple
         i, j, squared distance, comparisons made
     """
-    Y, R = np.ascontiguousarray(Y), Y - Y.mean(0)
-    r = np.sqrt(np.einsum("ij,ij->i", R, R))
-    found = _hop(Y, r.argmax())
-    left = np.flatnonzero(
-        r + r.max() > np.sqrt(found[2])
-    )  # no other point is in a longer pair
-    return _compare(
-        Y,
-        r,
-        left[np.argsort(-r[left], kind="stable")],
-        *found,
-        max(20 * len(Y), 100_000) if budget is None else budget,
-    )
+    budget = max(20 * len(Y), 100_000) if budget is None else budget
+    return _farthest(np.ascontiguousarray(Y), budget)
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #665096dd
 #| code-fold: true
@@ -1369,6 +1385,20 @@ def row_norms(R):
     return np.einsum("ij,ij->i", R, R)
 
 
+def stretched(R, L):
+    """Rows under one factor or a stack of them; diagonal ones only scale the columns.
+
+    Parameters
+    ----------
+    R
+    L
+    """
+    scale = np.diagonal(L, axis1=-2, axis2=-1)
+    if np.count_nonzero(L) == np.count_nonzero(scale):
+        return R * scale[..., None, :]
+    return R @ L
+
+
 def make_metric(
     X: np.ndarray,  # `(n, d)` points
     links: SignedLinks,  # the answers
@@ -1392,17 +1422,22 @@ def make_metric(
     -------
     Metric
     """
-    delta, K, parts = gaps(X, links), len(V), []
-    for k in range(1 if shared else K):
-        A = np.linalg.inv(V[k])
-        Lk = np.linalg.cholesky((A + A.T) / 2)
-        i, j, far, _ = farthest_pair(X @ Lk)
-        length = row_norms(delta @ Lk)
-        if len(length) and length.max() > far:
-            e = length.argmax()
-            i, j, far = links.a[e], links.b[e], length[e]
-        parts.append((Lk, 2 * np.log(np.diag(Lk)).sum(), np.trace(A), length, far, (i, j)))
-    cols = [np.array(v) for v in zip(*(parts * K if shared else parts))]
+    delta, K = gaps(X, links), len(V)
+    A = np.linalg.inv(V[:1] if shared else V)
+    L = np.linalg.cholesky((A + np.swapaxes(A, 1, 2)) / 2)
+    far, pair = _diameters(stretched(X, L), max(20 * len(X), 100_000))
+    link = np.einsum("kij,kij->ki", *[stretched(delta, L)] * 2)
+    if len(delta):
+        top = link.argmax(1)
+        length = link[np.arange(len(A)), top]
+        longer = length > far
+        far = np.where(longer, length, far)
+        ends = np.c_[links.a[top], links.b[top]]
+        pair = np.where(longer[:, None], ends, pair)
+    logdet = 2 * np.log(np.diagonal(L, axis1=1, axis2=2)).sum(1)
+    cols = L, logdet, np.trace(A, axis1=1, axis2=2), link, far, pair
+    if shared:
+        cols = [np.repeat(v, K, 0) for v in cols]
     return Metric(*cols[:3], np.ascontiguousarray(cols[3].T), *cols[4:])
 
 # %% ../../nbs/20_kmeans_baselines.ipynb #dff00add
@@ -1449,7 +1484,7 @@ def mpck_objective(P: MPCKProblem, z, C, M) -> float:
     X, links = P.X, P.links
     J = -M.logdet[z].sum() + P.rho * M.trace.sum()
     for k in range(len(C)):
-        J += row_norms((X[z == k] - C[k]) @ M.L[k]).sum()
+        J += row_norms(stretched(X[z == k] - C[k], M.L[k])).sum()
     za, zb, e, w = z[links.a], z[links.b], np.arange(len(links.a)), np.abs(links.s)
     must, cannot = (links.s > 0) & (za != zb), (links.s < 0) & (za == zb)
     J += (w * (M.link[e, za] + M.link[e, zb]) / 2)[must].sum()
@@ -1529,8 +1564,11 @@ def metric_target(s: MPCKState, P: MPCKProblem) -> np.ndarray:  # `(K, d, d)`
     np.ndarray
     """
     S, n = mpck_scatter(P, s.z, s.C, s.M)
-    val, vec = np.linalg.eigh(S)
-    new = (vec * np.maximum(val, P.rho)[:, None, :]) @ np.swapaxes(vec, 1, 2)
+    if P.diagonal:
+        new = np.maximum(S, P.rho) * np.eye(S.shape[1])
+    else:
+        val, vec = np.linalg.eigh(S)
+        new = (vec * np.maximum(val, P.rho)[:, None, :]) @ np.swapaxes(vec, 1, 2)
     new = new / np.maximum(n, 1)[:, None, None]
     return np.where((n > 0)[:, None, None], new, s.V)
 
@@ -1620,7 +1658,7 @@ def mpck_assign(s: MPCKState, P: MPCKProblem, order, greedy=False) -> np.ndarray
     np.ndarray
     """
     n, links, M = len(P.X), P.links, s.M
-    far = [row_norms((P.X - c) @ L) - v for c, L, v in zip(s.C, M.L, M.logdet)]
+    far = [row_norms(stretched(P.X - c, L)) - v for c, L, v in zip(s.C, M.L, M.logdet)]
     cost = np.array(far).T.copy()
     W, G = walk(links, order), links.mates
     here, there, link, mates = cost[order], cost[G.point], M.link[W.edge], M.link[G.edge]
