@@ -2,9 +2,10 @@
 
     python benchmarks/bench_real_answers.py WHAT
 
-WHAT is halves, variations, words, word_limits, person, eggs or sbc. Each writes scores (never answers)
-into `nbs/experiments/results/answers_*.csv` and goes on where it stopped. The real answers
-are needed for all but `sbc`; nothing is chosen by truth except in `halves`, which says so.
+WHAT is halves, variations, words, word_limits, person, eggs or sbc. Each writes scores
+(never answers) into `nbs/experiments/results/answers_*.csv` and goes on where it stopped.
+The real answers are needed for all but `sbc`; nothing is chosen by truth except in `halves`,
+which says so, and in `word_limits`, which tells the truth on purpose.
 """
 
 import argparse
