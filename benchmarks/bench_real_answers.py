@@ -4,8 +4,8 @@
 
 WHAT is halves, variations, words, word_limits, person, eggs or sbc. Each writes scores
 (never answers) into `nbs/experiments/results/answers_*.csv` and goes on where it stopped.
-The real answers are needed for all but `sbc`; nothing is chosen by truth except in `halves`,
-which says so, and in `word_limits`, which tells the truth on purpose.
+The real answers are needed for all but `sbc`. Nothing is chosen by truth except in
+`halves`, which says so, and in `word_limits`, which tells the truth on purpose.
 """
 
 import argparse
