@@ -462,9 +462,10 @@ def main():
         tasks = [(s, c) for s in seeds for c in cases]
         resume("coverage", COVERAGE_HEAD, tasks, run_coverage, a.seconds)
     elif a.part == "rows":
-        cases = [f"{name} 0.9 known 60" for name in FEATURED]
+        cases = [
+            f"{name} 0.9 {how} 60" for how in ("learned", "known") for name in FEATURED
+        ]
         tasks = [(s, c) for s in seeds for c in cases]
-        tasks += [(s, f"{name} 0.9 learned 60") for s in seeds[:1] for name in FEATURED]
         tasks += [(s, f"{name} 0.9 known 150") for s in seeds[:1] for name in FEATURED]
         resume("rows", ROWS_HEAD, tasks, run_rows, a.seconds)
     elif a.part == "items":

@@ -2,9 +2,10 @@
 
     python benchmarks/bench_real_answers.py WHAT
 
-WHAT is halves, variations, words, person, eggs or sbc. Each writes scores (never answers)
-into `nbs/experiments/results/answers_*.csv` and goes on where it stopped. The real answers
-are needed for all but `sbc`; nothing is chosen by truth except in `halves`, which says so.
+WHAT is halves, variations, words, word_limits, person, eggs or sbc. Each writes scores
+(never answers) into `nbs/experiments/results/answers_*.csv` and goes on where it stopped.
+The real answers are needed for all but `sbc`. Nothing is chosen by truth except in
+`halves`, which says so, and in `word_limits`, which tells the truth on purpose.
 """
 
 import argparse
@@ -16,12 +17,13 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from numba import njit
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 from scipy.stats import beta
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from csc_nb.answer_items import fit_items
+from csc_nb.answer_items import central_partition, fit_items
 from csc_nb.answer_model import AnswerClustering, Priors, accuracy_beta
 from csc_nb.answer_model import cast_answers, e_step
 from csc_nb.answer_table import Answers
@@ -273,6 +275,109 @@ def words(seeds=(0, 1)):
             out.append(*map(rounded, rows))
 
 
+@njit(cache=True)
+def walk(W, fresh, discount, sweeps, kept_from, thin, seed):
+    "Partitions drawn by Gibbs: log-odds `W` of every two uses, Pitman and Yor's prior."
+    np.random.seed(seed)
+    n = len(W)
+    z = np.arange(n) % 2
+    size = np.zeros(n + 1, np.int64)
+    for i in range(n):
+        size[z[i]] += 1
+    kept = []
+    score = np.zeros(n + 1)
+    for s in range(sweeps):
+        heat = min(1.0, 0.2 + 4e-3 * s)  # answers count little at first
+        for i in range(n):
+            size[z[i]] -= 1
+            empty = int(np.argmin(size))
+            score[:] = -np.inf
+            for k in range(n + 1):
+                if size[k] > 0:
+                    score[k] = np.log(size[k] - discount)
+            score[empty] = np.log(fresh + discount * (size > 0).sum())
+            for j in range(n):
+                if j != i:
+                    score[z[j]] += heat * W[i, j]
+            sums = np.cumsum(np.exp(score - score.max()))
+            z[i] = min(int(np.searchsorted(sums, np.random.random() * sums[n])), n)
+            size[z[i]] += 1
+        if s >= kept_from and (s - kept_from) % thin == 0:
+            kept.append(z.copy())
+    return kept
+
+
+def drawn_partitions(W, chains, seed):
+    "Several chains together; half a cluster is expected to be fresh, discount one quarter."
+    runs = [walk(W, 0.5, 0.25, 700, 300, 16, 100 * seed + c) for c in range(chains)]
+    return np.array([z for run in runs for z in run])
+
+
+def true_tables(words):
+    "Table of every person, published clusters against grades, over these words."
+    tables = {}
+    for _, uses, _, d in words:
+        place = dict(zip(uses.item, uses.published_cluster))
+        for a, b, who, grade in zip(d.a, d.b, d.annotator, d.grade):
+            same = int(place[a] == place[b] >= 0)
+            tables.setdefault(who, np.full((2, 5), 0.5))[same, int(grade)] += 1
+    return {who: t / t.sum(1, keepdims=True) for who, t in tables.items()}
+
+
+def pair_worths(tables, part):
+    "Log-odds that each grade speaks for the same cluster."
+    rows = zip(part.annotator, part.grade.astype(int))
+    return np.array([np.log(tables[w][1, g] / tables[w][0, g]) for w, g in rows])
+
+
+def best_partition(worth, a, b, n, chains, seed):
+    "The central partition, and the chance of same of the pairs asked."
+    W = np.zeros((n, n))
+    np.add.at(W, (a, b), worth)
+    np.add.at(W, (b, a), worth)
+    drawn = drawn_partitions(W, chains, seed)
+    return central_partition(drawn), (drawn[:, a] == drawn[:, b]).mean(0)
+
+
+def word_limits(seeds=(0, 1)):
+    """What the pairs seen would give to somebody who knows more than any method may.
+
+    The tables of the people are those of the words of the other half, by the truth; or the
+    answers themselves have no error at all.
+    """
+    columns = ["half", "word", "share", "seed", "method", "clusters", "ari"]
+    out = Rows(RESULTS / "answers_word_limits.csv", columns)
+    words = list(word_tables())
+    others = [true_tables(words[1 - h :: 2]) for h in (0, 1)]
+    for number, (word, uses, _, d) in enumerate(words):
+        z, known = uses.published_cluster.to_numpy(), others[number % 2]
+        row = {name: k for k, name in enumerate(uses.item)}
+        for share, seed in product((0.25, 0.1), seeds):
+            key = {"word": word, "share": f"{share:g}", "seed": str(seed)}
+            if out.has(key):
+                continue
+            part = d[seen_part(d, share, seed)]
+            a, b = part.a.map(row).to_numpy(), part.b.map(row).to_numpy()
+            right = np.where((z[a] == z[b]) & (z[a] >= 0), 8.0, -8.0)
+            labels, n = {}, len(uses)
+            labels["answers without error"] = best_partition(right, a, b, n, 4, seed)[0]
+            worth = pair_worths(known, part)
+            labels["tables told"] = best_partition(worth, a, b, n, 4, seed)[0]
+            tables, grade = known, part.grade.to_numpy().astype(int)
+            for _ in range(3):  # ten pseudo-answers of what was told, then what was seen
+                p = best_partition(pair_worths(tables, part), a, b, n, 2, seed)[1]
+                seen = np.zeros((2, 5))
+                np.add.at(seen[1], grade, p)
+                np.add.at(seen[0], grade, 1 - p)
+                tables = {who: seen + 10 * t for who, t in known.items()}
+                tables = {w: t / t.sum(1, keepdims=True) for w, t in tables.items()}
+            worth = pair_worths(tables, part)
+            labels["tables told and learned"] = best_partition(worth, a, b, n, 4, seed)[0]
+            key |= {"half": str(number % 2), "clusters": len(set(z[z >= 0]))}
+            rows = [key | {"method": k, "ari": agreement(z, v)} for k, v in labels.items()]
+            out.append(*map(rounded, rows))
+
+
 def person(step=3):
     "Two people's grades of half of the pairs foresee the third on the other half."
     columns = ["word", "left_out", "clusters", "pairs", "model", "others", "certain"]
@@ -420,7 +525,7 @@ def sbc(draws=40):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     tables = dict(halves=halves, variations=variations, words=words, person=person)
-    tables |= dict(eggs=eggs, sbc=sbc)
+    tables |= dict(eggs=eggs, sbc=sbc, word_limits=word_limits)
     parser.add_argument("what", choices=list(tables))
     warnings.simplefilter("ignore")
     tables[parser.parse_args().what]()

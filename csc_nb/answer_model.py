@@ -1293,12 +1293,14 @@ def one_voice(
     float
         from 0 (members differ) to 1 (all members repeat one opinion)
     """
-    R = state.report[:, :, :2] / state.report[:, :, :2].sum(2, keepdims=True)
+    said = state.report[:, :, :2].sum(2, keepdims=True)
+    R = state.report[:, :, :2] / np.maximum(said, 1e-300)
     noise = (R[:, 0, 1] + R[:, 1, 0]) / 2
     answers = np.bincount(block.who, minlength=len(noise)).astype(float)
+    answers[(said == 0).any((1, 2))] = 0  # who was only ever unsure has no voice
     total = np.bincount(block.group_of, answers)
     mean = np.bincount(block.group_of, answers * noise) / np.maximum(total, 1)
-    return float(np.clip(1 - mean / limit, 0, 1).max())
+    return float(np.clip(1 - mean / limit, 0, 1)[total > 0].max(initial=0))
 
 
 def _cells_that_meet(block):
@@ -1942,7 +1944,10 @@ class AnswerClustering(ConstrainedClusterer):
         "Finite features, one row a question; None without columns."
         if F is None:
             return None
-        F = np.asarray(F, dtype=float)
+        try:
+            F = np.asarray(F, dtype=float)
+        except (TypeError, ValueError) as e:
+            raise ValueError(f"question_features must be a table of numbers: {e}.") from None
         F = F[:, None] if F.ndim == 1 else F
         if F.ndim != 2 or len(F) != answers.n_questions:
             raise ValueError(

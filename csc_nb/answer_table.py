@@ -408,6 +408,7 @@ class Answers:
         self.annotator, self.annotators = _codes(annotator, m, 0, "annotator")
         self.group_of, self.groups = self._group(group)
         self._weight = number_column(weight, m, "weight")
+        self._check_weight()
         self._seconds = number_column(seconds, m, "seconds")
         self._price = number_column(price, m, "price")
         self._check_items()
@@ -563,6 +564,15 @@ class Answers:
                 "Somebody belongs to one group; give the two roles two names."
             )
         return np.maximum(of, 0), groups
+
+    def _check_weight(self):
+        "Refuse a weight that is not known: it would count as none at all."
+        empty = np.flatnonzero(np.isnan([] if self._weight is None else self._weight))
+        if empty.size:
+            raise ValueError(
+                f"{counted(empty.size, 'entry')} of weight empty: first is "
+                f"weight[{empty[0]}]. Write 1 for an ordinary answer."
+            )
 
     def _check_items(self):
         "Refuse a question that names an item twice."

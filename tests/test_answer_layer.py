@@ -669,3 +669,14 @@ def test_answers_in_rows_and_columns_are_refused(kind):
     for alone in (np.array(3), 1, "same", None):
         with pytest.raises(ValueError, match="is one answer: give a list"):
             parse_answers(alone, kind)
+
+
+@pytest.mark.parametrize("empty", [[1.0, np.nan], [None, 2.0]])
+def test_a_weight_that_is_not_known_is_refused(empty):
+    "It would count as no answer at all, and nobody would see it."
+    table = pd.DataFrame(dict(a="xx", b=["y", "z"], answer="same", weight=empty))
+    with pytest.raises(
+        ValueError, match=r"1 entry of weight empty: first is weight\[[01]\]"
+    ):
+        Answers.from_frame(table)
+    assert Answers.from_frame(table.fillna(1.0)).weight.min() == 1

@@ -1,5 +1,6 @@
 """AnswerClustering without features of items: sums, limits, odd tables, real answers."""
 
+import warnings
 from itertools import combinations, product
 
 import numpy as np
@@ -585,6 +586,23 @@ def test_only_unsure_says_nothing(crowd):
     assert len(m.suspects_) == 0
 
 
+@pytest.mark.parametrize("word", ["same", "different"])
+def test_a_prompt_that_never_answers_takes_nothing_from_the_others(crowd, word):
+    "All its replies are unreadable: chances are as if it were not there."
+    first = crowd.drop_duplicates(["a", "b"])
+    mute = first.assign(annotator="mute", group="mute", answer="unsure")
+    F = first[["alike"]].to_numpy()
+    m = AnswerClustering().fit(None, answers=crowd, question_features=F)
+    both = pd.concat([crowd, mute], ignore_index=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        n = AnswerClustering().fit(None, answers=both, question_features=F)
+        some = crowd.assign(answer=np.where(crowd.answer == word, "unsure", crowd.answer))
+        one_word = AnswerClustering().fit(None, answers=some, question_features=F)
+    assert n.question_proba_[:, 1] == pytest.approx(m.question_proba_[:, 1], abs=0.02)
+    assert np.isfinite(one_word.question_proba_[:, :2]).all()
+
+
 def test_unsure_can_speak():
     "Somebody who is unsure on matches only: being unsure becomes a hint."
     d = realistic_answers(600, [CREWS["people"]._replace(miss=0.05)], random_state=1)
@@ -651,6 +669,8 @@ def test_errors_name_what_is_wrong(example):
     bad[7] = np.nan
     with pytest.raises(ValueError, match="1 rows .* not finite: the first is row 7"):
         AnswerClustering().fit(None, answers=d, question_features=bad)
+    with pytest.raises(ValueError, match="must be a table of numbers: could not convert"):
+        AnswerClustering().fit(None, answers=d, question_features=["x"] * 400)
     with pytest.raises(ValueError, match="grouping"):
         AnswerClustering(grouping="mine").fit(None, answers=d)
     with pytest.raises(ValueError, match="n_init"):
