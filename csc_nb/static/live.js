@@ -890,7 +890,7 @@
       const out = s.kernels.call("shadow_run", {...given, angles: [rad(v.theta)], steps: 1});
       const F = Array.from(s.all.J1, (j, i) => j - v.mu * s.all.J2[i]);
       return {list: [], z: Array.from(out.z), score, foot: out.foot, J1: out.J1[0], J2: out.J2[0], slope: out.slope[0], F, steps,
-        best: F.indexOf(Math.min(...F)) * 180 / (steps - 1)};
+        best: lowest(F) * 180 / (steps - 1)};
     },
     paint(board, s, r) {
       const narrow = board.wide < 560, size = Math.min(narrow ? board.wide : board.wide * .5, s.height);
@@ -934,6 +934,11 @@
         `F ${Math.abs(r.slope) < .005 ? "is flat here" : `falls when the arrow turns ${r.slope > 0 ? "clockwise" : "counter-clockwise"}`}. The best direction is ${Math.round(r.best)}°.`;
     },
   };
+  function lowest(F) {  // where a closed curve is lowest, between its places too: the vertex through three of them
+    const m = F.length - 1, at = F.indexOf(Math.min(...F.slice(0, m)));  // the last place is the first again
+    const [a, b, c] = [F[(at + m - 1) % m], F[at], F[(at + 1) % m]], bend = a - 2 * b + c;
+    return (at + (bend > 0 ? (a - c) / (2 * bend) : 0) + m) % m;
+  }
   function spreadOf(v) {  // the median distance
     const some = v.slice(0, 80), gaps = [];
     some.forEach((p, i) => { for (let j = 0; j < i; j++) gaps.push(Math.abs(p - some[j])); });
@@ -1119,12 +1124,28 @@
     },
   };
 
-  function matched(z, y) {  // the same clusters, numbered like `y` where they share most points
+  function matched(z, y) {  // the same clusters, numbered like `y` so that most points agree
     const shared = new Map(), name = new Map(), taken = new Set();
     z.forEach((k, i) => { const key = k + " " + y[i]; shared.set(key, (shared.get(key) || 0) + 1); });
-    for (const [key] of [...shared].sort((a, b) => b[1] - a[1])) {
+    const give = (k, c) => { name.set(k, c); taken.add(c); };
+    const zs = [...new Set(z)], ys = [...new Set(y)], common = (k, c) => shared.get(k + " " + c) || 0;
+    if (ys.length <= 8) {  // the best of all ways: `best[used]` over the names that are used, cluster by cluster
+      let best = new Map([[0, [0, []]]]);
+      for (const k of zs) {
+        const next = new Map();
+        for (const [used, [points, pairs]] of best)
+          for (let c = -1; c < ys.length; c++) {
+            if (c >= 0 && (used >> c & 1 || !common(k, ys[c]))) continue;
+            const now = c < 0 ? used : used | 1 << c, more = points + (c < 0 ? 0 : common(k, ys[c]));
+            if (!next.has(now) || next.get(now)[0] < more) next.set(now, [more, c < 0 ? pairs : [...pairs, [k, ys[c]]]]);
+          }
+        best = next;
+      }
+      const [, pairs] = [...best.values()].reduce((a, b) => b[0] > a[0] ? b : a);
+      for (const [k, c] of pairs) give(k, c);
+    } else for (const [key] of [...shared].sort((a, b) => b[1] - a[1])) {
       const [k, c] = key.split(" ").map(Number);
-      if (!name.has(k) && !taken.has(c)) { name.set(k, c); taken.add(c); }
+      if (!name.has(k) && !taken.has(c)) give(k, c);
     }
     let next = 0;
     for (const k of new Set(z)) if (!name.has(k)) {
@@ -1483,5 +1504,5 @@
       return ((t ^ t >>> 14) >>> 0) / 4294967296;
     };
   }
-  window.cscLive = {mount, inflate, Kernels, scenes, agreement};
+  window.cscLive = {mount, inflate, Kernels, scenes, agreement, matched};
 })();
