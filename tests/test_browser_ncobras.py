@@ -35,10 +35,14 @@ def voila(tmp_path_factory):
 
 
 @pytest.fixture
-def plain_file(tmp_path):
-    "The saved output of the cell as a page of its own."
+def plain_file(tmp_path, monkeypatch):
+    "The saved output of the cell as a page of its own, with what the site adds."
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "tools"))
+    import live
+
     outputs = cell('"answers",').outputs
-    html = next(o.data["text/html"] for o in outputs if "text/html" in o.get("data", {}))
+    kept = next(o.data["text/html"] for o in outputs if "text/html" in o.get("data", {}))
+    (html,) = live.whole([kept])
     path = tmp_path / "lie.html"
     path.write_text(f"<!doctype html><meta charset=utf-8><body>{html}", encoding="utf-8")
     return path.as_uri()
