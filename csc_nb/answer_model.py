@@ -1947,7 +1947,9 @@ class AnswerClustering(ConstrainedClusterer):
         try:
             F = np.asarray(F, dtype=float)
         except (TypeError, ValueError) as e:
-            raise ValueError(f"question_features must be a table of numbers: {e}.") from None
+            raise ValueError(
+                f"question_features must be a table of numbers: {e}."
+            ) from None
         F = F[:, None] if F.ndim == 1 else F
         if F.ndim != 2 or len(F) != answers.n_questions:
             raise ValueError(
