@@ -1801,11 +1801,14 @@ class Lens(NamedTuple):
         `(d, d)` prior covariance
     nu : float
         prior weight, in rows
+    room : np.ndarray
+        `(n, d)` to work in: fresh memory would cost more than the sums
     """
 
     Z: np.ndarray  # `(n, d)` centred rows
     S0: np.ndarray  # `(d, d)` prior covariance
     nu: float  # prior weight, in rows
+    room: np.ndarray  # `(n, d)` to work in: fresh memory would cost more than the sums
 
     def turn(self, z):
         """`(d, d)` map to the coordinates in which the pooled covariance is the unit ball.
@@ -1815,7 +1818,8 @@ class Lens(NamedTuple):
         z
         """
         z, mu, _ = cluster_means(self.Z, z)
-        E = self.Z - mu[z]
+        E = np.take(mu, z, axis=0, out=self.room, mode="clip")
+        np.subtract(self.Z, E, out=E)
         n = len(E)
         Sigma = (E.T @ E + self.nu * self.S0) / (n + self.nu)
         return np.linalg.inv(np.linalg.cholesky(Sigma)).T
@@ -1855,7 +1859,8 @@ def make_lens(
     z, mu, _ = cluster_means(Z, z)
     inside = ((Z - mu[z]) ** 2).sum() / Z.size
     total = (Z**2).sum() / Z.size
-    return Lens(Z, max(inside, 1e-9 * total, 1e-300) * np.eye(d), d + 2.0)
+    S0 = max(inside, 1e-9 * total, 1e-300) * np.eye(d)
+    return Lens(Z, S0, d + 2.0, np.empty(Z.shape))
 
 
 def refocus(
@@ -1895,11 +1900,14 @@ class Climb(NamedTuple):
         in the coordinates of the rung
     turn : np.ndarray | None
         map to them; None: not pooled
+    turned : np.ndarray | None
+        labels that the map was made from
     """
 
     state: RDPState
     prob: Problem  # in the coordinates of the rung
     turn: np.ndarray | None  # map to them; None: not pooled
+    turned: np.ndarray | None = None  # labels that the map was made from
 
 
 class Seeds(NamedTuple):
@@ -2040,12 +2048,16 @@ def look_sweeps(
         of `Climb`, one a sweep
     """
     out = []
-    s, prob, turn = at
+    s, prob, turn, turned = at
     for _ in range(sweeps):
+        before = s.z
         s = rdp_step(s, prob, rng)
-        if lens is not None:
+        if lens is not None and s.moved == 0 and turned is before:  # the same covariance
+            s = s._replace(J=s.J + lens.price(turn))
+        elif lens is not None:
             s, prob, turn = refocus(s, prob, lens)
-        out.append(Climb(s, prob, turn))
+        turned = s.z
+        out.append(Climb(s, prob, turn, turned))
         if s.moved == 0:
             break
     return out
