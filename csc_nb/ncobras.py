@@ -2515,8 +2515,8 @@ class NCOBRAS(HasForm, COBRAS):
     cluster is near (`split_by`), all sets counted in every block, or drawn where they are
     too many (`order`, `beyond_cap`), what is believed joined without asking
     (`after_correction`), unfinished merges shown (`show`), nearness along the data in
-    prior, merge and clusters (`neighbours`, `finish`), a noise that is learned, and where
-    it is high a clustering without answers, the one they contradict least
+    prior, merge and clusters (`neighbours`, `finish`), a noise that is learned, and
+    where it is high a clustering without answers that they contradict least
     (`plain_beyond`).
     `as_published()` has none.
 

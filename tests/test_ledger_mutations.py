@@ -8,6 +8,7 @@ that holds, and a plausible slip fails. Nothing here uses the package.
 import csv
 import itertools
 import math
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
@@ -297,13 +298,22 @@ def _(log_g):
     close(left - right, np.zeros_like(th))
 
 
-@item("004", "(16)", 7, printed=1)
-def _(gamma):
-    "The scaled law p̃(x|θ, γ), not p(x|θ): mean μ, variance μ/γ at γ = 7."
-    mu, k = 2.0, np.arange(400)
-    x, p = k / gamma, stats.poisson(gamma * mu).pmf(k)
-    close((p * x).sum(), mu)
-    close((p * (x - mu) ** 2).sum(), mu / 7)
+@item("004", "(16)", lambda theta, tau: theta, printed=lambda theta, tau: tau)
+def _(given):
+    """The law p̃(x|·, γ) must be named by what moves it, θ and not τ: for whole multiples
+    of 1/γ the right side, exp(−γ D(x, μ)) f, sums to one and has the mean ∇ψ(·) and the
+    variance mean/γ."""
+    gamma, tau, k = 7, 5.0, np.arange(400)
+    for theta in (0.4, 0.9):
+        mu, x = np.exp(theta), k / gamma
+        with np.errstate(divide="ignore", invalid="ignore"):
+            D = np.where(k > 0, x * np.log(x / mu), 0) - x + mu
+        f = stats.poisson.logpmf(k, np.maximum(k, 1e-300))
+        p = np.exp(-gamma * D + f)
+        named = np.exp(given(theta, tau))
+        close(p.sum(), 1)
+        close((p * x).sum(), named)
+        close((p * (x - named) ** 2).sum(), named / gamma)
 
 
 @item("004", "(17)", (0, 0), printed=(1, 0))
@@ -512,6 +522,15 @@ def _(keep):
     assert keep(w, lam).sum() == best
 
 
+@item("004", "§3.2 text", lambda p, q: (1 - p, 1 - q), printed=lambda p, q: (1 - p, q))
+def _(errors):
+    "Chances of a lost and of a false edge, against (8) and against drawn edges."
+    p, q, r = 0.9, 0.7, rng(2)
+    lost, false = errors(p, q)
+    close(lost, law8(0, 1, p, q))
+    close(false, law8(1, 0, p, q))
+
+
 # Paper 000: experts
 
 
@@ -679,6 +698,36 @@ def _(half):
     close(grad_W(W, X, pairs, S, al, be, half), gradient(f, W), 1e-6)
 
 
+@item(
+    "000",
+    "§2.4 coefficient of S",
+    lambda g, w, b: g * w - np.log(b / (1 - b)),
+    printed=lambda g, w, b: w,
+)
+def _(coefficient):
+    "What one answer more, S = 1 in place of 0, adds to the expected log-likelihood (9)."
+    al, be = 0.85, 0.7
+    omega = np.log(al * be / ((1 - al) * (1 - be)))
+    for g in (0.1, 0.5, 0.8):
+        said = lambda S: (
+            g * (S * np.log(al) + (1 - S) * np.log(1 - al))
+            + (1 - g) * ((1 - S) * np.log(be) + S * np.log(1 - be))
+        )
+        close(coefficient(g, omega, be), said(1) - said(0))
+
+
+@item(
+    "000",
+    "3.2 flips",
+    lambda q, share: int(q * (1 - Fraction(str(share)))),
+    slip=lambda q, share: int(q * (1 - share)),
+)
+def _(flips):
+    "⌊q(1 − α)⌋ pairs are flipped: five of fifty for α = .9, which floats make four."
+    for q, share, there in ((50, 0.9, 5), (100, 0.55, 45), (250, 0.95, 12)):
+        assert flips(q, share) == there
+
+
 # Paper 001: DiSC
 
 
@@ -775,11 +824,88 @@ def _(entry):
     close(g, gradient(lambda V: (kernel(V) * S).sum(), W), 1e-6)
 
 
-@item("001", "Algorithm 1", lambda F, old, J: abs(F - old) / J, printed=lambda F, old, J: abs(F - old) / abs(F))  # fmt: skip
-def _(change):
-    "The stopping test near F = J1 − μJ2 ≈ 0: the same small step must look small."
-    J1, J2, step = 2.0, 2.0, 1e-6
-    assert change(J1 - J2 + 1e-9, J1 - J2 + 1e-9 + step, J1 + J2) < 1e-4
+def subspace_terms(degrees=True, power=2):
+    """J1 and its gradient in W with U fixed, a Gaussian kernel of width 1.3."""
+    X, U, sigma = rng(13).normal(size=(6, 3)), rng(14).normal(size=(6, 2)), 1.3
+
+    def kernel(W):
+        Y = X @ W
+        return np.exp(-((Y[:, None] - Y[None]) ** 2).sum(2) / (2 * sigma**2))
+
+    def J1(W):
+        K = kernel(W)
+        d = K.sum(1)
+        return 2 - np.trace(U.T @ (K / np.sqrt(np.outer(d, d))) @ U)
+
+    def slope(W):
+        K = kernel(W)
+        d = K.sum(1)
+        B = U @ U.T / np.sqrt(np.outer(d, d))
+        own = (B * K).sum(1) / d / 2 if degrees else np.zeros(6)
+        weight = -(B - own[:, None] - own[None]) * K / sigma**power
+        D = X[:, None] - X[None]
+        return -np.einsum("jl,jla,jlb->ab", weight, D, D) @ W
+
+    return J1, slope
+
+
+@item("001", "§2.4.2 gradient of J1", True, slip=False)
+def _(degrees):
+    "With the terms of the degrees d, against differences; without them it is another."
+    W = rng(15).normal(size=(3, 2))
+    J1, slope = subspace_terms(degrees=degrees)
+    close(slope(W), gradient(J1, W), 1e-5)
+
+
+@item("001", "§2.4.2 gradient of K", 2, slip=1)
+def _(power):
+    "∂K = −K (x_j − x_l)(x_j − x_l)ᵀ W / σ², with σ fixed."
+    W = rng(16).normal(size=(3, 2))
+    J1, slope = subspace_terms(power=power)
+    close(slope(W), gradient(J1, W), 1e-5)
+
+
+def algorithm_1(path, F, parts, eps, always, newer, scale):
+    """The loop of the listing over a given path of W: the W and whether there are labels.
+
+    `always`: labels without convergence, too; `newer`: W of t + 1 is given back; `scale`:
+    what the change of F is divided by.
+    """
+    for old, new in itertools.pairwise(path):
+        change = abs(F(new) - F(old)) / scale(F(old), parts(old))
+        converged = abs(new - old) < eps and change < eps
+        W = new if newer else old
+        if converged:
+            break
+    return W, converged or always
+
+
+PRINTED_STOP = lambda F, parts: abs(F)
+SUM_OF_PARTS = lambda F, parts: parts
+
+
+@item(
+    "001",
+    "Algorithm 1",
+    (True, True, SUM_OF_PARTS),
+    printed=(False, False, PRINTED_STOP),
+    no_labels=(False, True, SUM_OF_PARTS),
+    old_W=(True, False, SUM_OF_PARTS),
+    relative=(True, True, PRINTED_STOP),
+)
+def _(rules):
+    """Labels at the end in any case; the W that passed the test; a stop near F = 0.
+
+    F = J1 − μJ2 with J1 = 2 + W² and μJ2 = 2, so F is 0 at the best W, as at the μ that
+    the paper advises; W halves in every step.
+    """
+    F, parts = (lambda W: W**2), (lambda W: 4 + W**2)
+    halves = [0.5**t for t in range(60)]
+    W, labels = algorithm_1(halves[:4], F, parts, 1e-6, *rules)
+    assert labels and W == halves[3]  # three rounds, then T is reached
+    W, labels = algorithm_1(halves, F, parts, 1e-6, *rules)
+    assert labels and 1e-7 < W < 1e-5  # soon after a step is smaller than ε
+    close(W, next(b for a, b in itertools.pairwise(halves) if a - b < 1e-6))
 
 
 # Paper 002: nCOBRAS

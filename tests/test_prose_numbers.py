@@ -94,30 +94,39 @@ def by_noise(method):
     return ", ".join(map(short, F))
 
 
-PRINTED_TVCLUST = {
-    "iris": (0.91, 0.85, 0.90),
-    "wine": (0.56, 0.45, 0.53),
-    "ecoli": (0.85, 0.79, 0.76),
-    "glass_with_id": (0.42, 0.22, 0.42),
-    "balance_scale": (0.94, 0.92, 0.91),
+FIVE = ["iris", "wine", "ecoli", "glass_with_id", "balance_scale"]  # of paper 004
+AS_THEY = {
+    "K-means": "K-means released",
+    "DP-means": "DP released",
+    "TVClust": "TVClust released",
+    "RDP-means": "RDP released",
+    "LCVQE": "LCVQE released",
 }
 
 
 def five_sets(method):
     "F, ARI and NMI of each of the paper's five sets."
     t = file("tvclust_tables")
-    t = t[(t.method == method) & t.set.isin(list(PRINTED_TVCLUST))]
+    t = t[(t.method == method) & t.set.isin(FIVE)]
     return t.groupby("set")[["f", "ari", "nmi"]].mean()
 
 
-def averages(method):
-    f, ari, nmi = map(short, five_sets(method).mean())
-    return f"F {f}, ARI {ari}, NMI {nmi}"
+def met_in_table_1():
+    "The methods that meet all fifteen printed numbers of Table 1 within .02."
+    printed = file("tvclust_printed")
+    printed = printed[printed.table == 1].set_index(["method", "set"])
+    off = {}
+    for name, method in AS_THEY.items():
+        print_ = printed.loc[name].loc[FIVE, ["f", "ari", "nmi"]]
+        off[name] = (five_sets(method).loc[FIVE] - print_).abs().to_numpy().max()
+    *some, last = [name for name, worst in off.items() if worst <= 0.0201]
+    return f"within .02 for each of {', '.join(some)} and {last}"
 
 
-def farthest_from_print():
-    m = five_sets("TVClust released")
-    return short(max(np.abs(m.loc[s] - list(v)).max() for s, v in PRINTED_TVCLUST.items()))
+def clean_and_many():
+    t = file("tvclust_tables")
+    t = t[t.set.isin(FIVE) & (t.method == "RDP released") & (t.p == 1) & (t.r == 0.05)]
+    return f"and we get {short(t.f.mean())}"
 
 
 def trial_spread():
@@ -205,8 +214,8 @@ STATEMENTS = [
     ("experiments/claims", lambda: f"`TVClust.suspects_` {tv_suspects()}"),
     ("experiments/10_tvclust", lambda: f"F {by_noise('TVClust')} by $p$, RDP-means "
                                        f"{by_noise('RDP ours')}"),
-    ("experiments/10_tvclust", lambda: f"over the sets ({averages('TVClust released')})"),
-    ("experiments/10_tvclust", lambda: f"up to {farthest_from_print()} off"),
+    ("experiments/10_tvclust", met_in_table_1),
+    ("experiments/10_tvclust", clean_and_many),
     ("experiments/10_tvclust", lambda: "F is "
                             f"{short(five_sets('TVClust, their priors').f.mean())}"),
     ("experiments/10_tvclust", lambda: "thirty give "
