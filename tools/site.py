@@ -98,8 +98,11 @@ table.csc-table:has(th:nth-child(9)) { font-size: .78em; }
 table.csc-table:has(th:nth-child(9)) th, table.csc-table:has(th:nth-child(9)) td {
   padding-right: .45rem; }
 table.dataframe th, table.dataframe td { padding: .1rem .55rem; }
-@media (min-width: 900px) { .bd-article table.table tr:not(:has(> :nth-child(3))) >
-  td:first-child:has(+ td > code) { min-width: 15rem; } }
+.bd-article table.table tr:not(:has(> :nth-child(3))) >
+  td:first-child:has(+ td code + code) { min-width: clamp(9rem, 20vw, 16rem); }
+.bd-article table.table tr:not(:has(> :nth-child(3))) > td + td code,
+.bd-article table.table tr:not(:has(> :nth-child(3))) > td + td code .pre {
+  overflow-wrap: anywhere; }
 html[data-theme="dark"] div.cell_output .text_html:has(.csc-live) {
   background: transparent !important; padding: 0; }
 h1 { font-size: 2rem; } h2 { font-size: 1.5rem; } h3 { font-size: 1.2rem; }

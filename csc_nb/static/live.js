@@ -773,7 +773,7 @@
   };
 
   // ---------------------------------------------------------------- three experts
-  const TEAM = ["Ann", "Ben", "Cem"];
+  const TEAM = ["Ann", "Ben", "Cem"], SOME_ROUNDS = 8;  // while a slider moves over many points
   scenes.experts = {
     points: true,
     compute(s) {
@@ -782,15 +782,16 @@
         const lie = luck === -1 || luck >= truth[who];
         return {a, b, who, value: lie ? -value : value, lie};
       });
+      const rounds = Math.min(Math.round(v.sweep), s.coarse ? SOME_ROUNDS : Infinity);
       const K = s.groups || 3, out = s.kernels.call("expert_run", {X: flat(s.points), ...linkArrays(list), who: list.map(l => l.who), n, d: 2, k: K,
-        draws: s.draws.slice(0, 5 * K), starts: 5, rounds: Math.round(v.sweep), R: null, alpha: null, beta: null, M: 3, z: null});
+        draws: s.draws.slice(0, 5 * K), starts: 5, rounds, R: null, alpha: null, beta: null, M: 3, z: null});
       const told = truth.map((_, m) => list.filter(l => l.who === m));
       const real = told.map(l => l.filter(x => !x.lie).length / Math.max(l.length, 1));
       const found = [0, 1, 2].map(m => {  // shares of right answers, as the beliefs have it
         const same = told[m].filter(l => l.value > 0).length / Math.max(told[m].length, 1);
         return [out.alpha[m], out.beta[m], same];
       });
-      return {list, truth, real, found, z: s.truth ? matched(out.z, s.truth) : Array.from(out.z), alpha: out.alpha, beta: out.beta};
+      return {list, truth, real, found, rounds, z: s.truth ? matched(out.z, s.truth) : Array.from(out.z), alpha: out.alpha, beta: out.beta};
     },
     paint(board, s, r) {
       const narrow = board.wide < 560, side = narrow ? 0 : 260, size = Math.min(board.wide - side, s.height);
@@ -815,7 +816,7 @@
     },
     say(s, r) {
       const each = TEAM.map((name, m) => `${name}: found ${round(r.alpha[m])} for “same” and ${round(r.beta[m])} for “different”, really right in ${round(r.real[m])}`);
-      return `After ${many(Math.round(s.values.sweep), "round")}. ${each.join("; ")}. ` +
+      return `After ${many(r.rounds, "round")}. ${each.join("; ")}. ` +
         (s.truth ? `Agreement with the truth ${round(agreement(r.z, s.truth))}.` : "");
     },
   };
