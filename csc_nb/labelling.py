@@ -454,11 +454,13 @@ class Items:
         self.X, self._spread = self._features(features), {}
 
     def _says_nothing(self, c):
-        "Is a column of a `Table` empty, the same in every row, or a count of the rows?"
+        "Is a column of a `Table` empty, or a count of the rows?"
         if self.table is None:
             return False
-        if self.table[c].kind in ("empty", "constant"):
+        if self.table[c].kind == "empty":
             return True
+        if self.n < 10:
+            return False
         cells = [str(v).strip() for v in self.columns[c]]
         return any(cells == [str(k + first) for k in range(self.n)] for first in (0, 1))
 
