@@ -2,10 +2,12 @@
 [SCENE ...]`.
 
 For every scene on points: the median of fifteen redraws in Chromium (kernels, drawing and
-sentence, each after the first slider moved), and the time of its kernel calls over that of
-the same calls to the native functions in the same run. `least` is the quickest of the
-fifteen, which other work on the machine disturbs least. Exact enumerations (`posterior`,
-`signed`, `answers`) and the scenes without points have problems of a fixed size.
+sentence, each after the first slider moved), by the clock and as time of the processor
+that the page's thread had (`threadTicks`, which other work on the machine does not
+lengthen), and the time of its kernel calls over that of the same calls to the native
+functions in the same run. `least` is the quickest of the fifteen. Exact enumerations
+(`posterior`, `signed`, `answers`) and the scenes without points have problems of a fixed
+size.
 """
 
 import json
@@ -21,31 +23,53 @@ from playwright.sync_api import sync_playwright
 from csc_nb import play
 from csc_nb.widgets import Live
 
-MOVE = """(times) => {
+READY = """() => {
   const root = document.querySelector(".csc-live"), s = root.cscState;
-  const input = root.querySelector("input[type=range]"), took = [], calls = [];
-  const call = s.kernels.call.bind(s.kernels);
-  let inside = 0;
+  const call = s.kernels.call.bind(s.kernels), bench = window.bench = {calls: []};
   s.kernels.call = (name, values) => {
     const t = performance.now(), out = call(name, values);
-    inside += performance.now() - t;
-    calls.push([name, values]);
+    bench.inside += performance.now() - t;
+    bench.calls.push([name, values]);
     return out;
   };
-  const kernel = [], step = +input.step;
-  for (let t = 0; t < times; t++) {
-    inside = 0; calls.length = 0;
-    input.value = +input.value + (t % 2 ? -step : step);
-    const start = performance.now();
-    input.dispatchEvent(new Event("input"));
-    root.querySelector("canvas").getContext("2d").getImageData(0, 0, 1, 1);
-    took.push(performance.now() - start);
-    kernel.push(inside);
-  }
-  const listed = v => v && v.length !== undefined ? Array.from(v) : v;
-  return {took, kernel, calls: calls.map(([n, values]) =>
-    [n, Object.fromEntries(Object.entries(values).map(([k, v]) => [k, listed(v)]))])};
 }"""
+MOVE = """(t) => {
+  const root = document.querySelector(".csc-live");
+  const input = root.querySelector("input[type=range]");
+  Object.assign(window.bench, {inside: 0, calls: []});
+  if (t < 0) return;
+  input.value = +input.value + (t % 2 ? -input.step : +input.step);
+  const start = performance.now();
+  input.dispatchEvent(new Event("input"));
+  root.querySelector("canvas").getContext("2d").getImageData(0, 0, 1, 1);
+  return [performance.now() - start, window.bench.inside];
+}"""
+CALLS = """() => {
+  const listed = v => v && v.length !== undefined ? Array.from(v) : v;
+  return window.bench.calls.map(([n, values]) =>
+    [n, Object.fromEntries(Object.entries(values).map(([k, v]) => [k, listed(v)]))]);
+}"""
+
+
+def redraws(page, times=15):
+    "By the clock, inside kernels and of the processor, in milliseconds; the last calls."
+    thread = page.context.new_cdp_session(page)
+    thread.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def spent():
+        told = thread.send("Performance.getMetrics")["metrics"]
+        return 1e3 * next(m["value"] for m in told if m["name"] == "TaskDuration")
+
+    def one(t):
+        before = spent()
+        took = page.evaluate(MOVE, t)
+        return took, spent() - before
+
+    page.evaluate(READY)
+    idle = statistics.median(one(-1)[1] for _ in range(9))  # asking costs time too
+    rows = [(*took, cpu - idle) for took, cpu in (one(t) for t in range(times))]
+    calls = page.evaluate(CALLS)
+    return *zip(*rows), calls
 
 
 def scenes(n):
@@ -102,7 +126,8 @@ def main():
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 500
     where = shutil.which("chromium") or "/usr/bin/chromium"
     only = sys.argv[2:]
-    columns = "redraw, least, kernels in the page, native, of the processor, ratio"
+    columns = "redraw, least, of the processor, its kernels by the clock; "
+    columns += "native by the clock, of the processor; ratio of the clocks"
     print(f"{n} points: scene, {columns}")
     with sync_playwright() as p:
         browser = p.chromium.launch(executable_path=where, args=["--no-sandbox"])
@@ -115,12 +140,12 @@ def main():
             page.goto(path.as_uri())
             page.wait_for_selector("canvas", timeout=120_000)
             page.wait_for_timeout(3000)
-            found = page.evaluate(MOVE, 15)
-            there = statistics.median(found["kernel"])
-            here, cpu = sum(native(name, values) for name, values in found["calls"])
-            took, least = statistics.median(found["took"]), min(found["took"])
-            row = f"{took:6.0f} ms {least:6.0f} ms {there:6.1f} ms {here:6.1f} ms "
-            row += f"{cpu:6.1f} ms {there / here:5.2f}"
+            took, kernel, cpu, calls = redraws(page)
+            here, spent = sum(native(name, values) for name, values in calls)
+            there = statistics.median(kernel)
+            row = f"{statistics.median(took):6.0f} ms {min(took):6.0f} ms "
+            row += f"{statistics.median(cpu):6.0f} ms {there:6.1f} ms {here:6.1f} ms "
+            row += f"{spent:6.1f} ms {there / here:5.2f}"
             print(f"{live.draw:12} {row}", flush=True)
             path.unlink()
         browser.close()

@@ -562,7 +562,10 @@ def in_pieces(
     if isinstance(X, np.memmap):
         return X.ndim == 2 and X.nbytes >= 2**28
     if isinstance(X, (list, tuple)) and len(X):
-        return all(isinstance(a, np.ndarray) and a.ndim == 2 for a in X)
+        arrays = all(isinstance(a, np.ndarray) and a.ndim == 2 for a in X)
+        return arrays or all(hasattr(a, "iloc") and hasattr(a, "columns") for a in X)
+    if hasattr(X, "__next__"):  # can be read once only: chapter 34 says what to give
+        return True
     return callable(X) and not hasattr(X, "__array__")
 
 

@@ -40,9 +40,10 @@ __all__ = ['IMAGE_ENDS', 'KINDS', 'ADVICE', 'column_kind', 'open_image', 'featur
            'Status', 'Advice', 'open_journal', 'n_contradictions', 'distance_rank',
            'opposite', 'likely_culprits', 'with_n_clusters', 'broken_facts',
            'move_named_rows', 'seeded_groups', 'fewest_groups', 'round_groups',
-           'nearest_rows', 'obey', 'most_agreeing', 'settle', 'neighbour_share',
-           'row_confidence', 'by_size', 'safe_cell', 'csv_text', 'Session', 'AskPairs',
-           'AskTriplets', 'warm_up', 'answers_of', 'Annotators', 'merge_annotators']
+           'plain_groups', 'nearest_rows', 'obey', 'most_agreeing', 'is_better', 'settle',
+           'neighbour_share', 'row_confidence', 'by_size', 'safe_cell', 'csv_text',
+           'signs_of', 'Session', 'AskPairs', 'AskTriplets', 'warm_up', 'answers_of',
+           'Annotators', 'merge_annotators']
 
 # %% ../nbs/30_labelling.ipynb #9c900567
 #| code-fold: true
@@ -446,11 +447,13 @@ class Items:
             raise ValueError(f"There is nothing to compare: the table has {self.n} rows.")
         if show is None or callable(show):
             self.show = [c for c in self.columns if c != id]
+            told = [c for c in self.show if not self._says_nothing(c)]
+            self.show = told or self.show
         elif isinstance(show, str):
             self.show = [show]
         else:
-            listed = hasattr(show, "__iter__") and all(isinstance(c, Hashable) for c in show)
-            if not listed or np.ndim(show) > 1:
+            listed = hasattr(show, "__iter__") and np.ndim(show) <= 1
+            if not listed or not all(isinstance(c, Hashable) for c in show):
                 raise ValueError(f"show={show!r:.40}: names of columns, in a list.")
             self.show = list(show)
         self._known(self.show, "show")
@@ -458,6 +461,15 @@ class Items:
         if isinstance(show, dict):
             self._set_kinds(show)
         self.X, self._spread = self._features(features), {}
+
+    def _says_nothing(self, c):
+        "Is a column of a `Table` empty, the same in every row, or a count of the rows?"
+        if self.table is None:
+            return False
+        if self.table[c].kind in ("empty", "constant"):
+            return True
+        cells = [str(v).strip() for v in self.columns[c]]
+        return any(cells == [str(k + first) for k in range(self.n)] for first in (0, 1))
 
     def _kind(self, c):
         "What a column holds; a `Table` has found it out."
@@ -502,11 +514,13 @@ class Items:
 
     def roles(self) -> dict:  # column → "id", "used", "shown" or "ignored"
         "What becomes of each column."
+        named = [c for c in self.used if self.kinds[c] == "label"]
+        letters = len(named) == len(self.used)  # names are all there is
         out = {}
         for c in self.columns:
             if c == self.id_name:
                 out[c] = "id"
-            elif c in self.used and self.kinds[c] != "label":
+            elif c in self.used and (c not in named or letters):
                 out[c] = "used"
             else:
                 out[c] = "shown" if c in self.show else "ignored"
@@ -1236,6 +1250,20 @@ def round_groups(X, must, cannot, K):
         return PCKMeans(K, random_state=0).fit(X, constraints=pairs).labels_
 
 
+def plain_groups(X, K):
+    """k-means that hears no answer.
+
+    Parameters
+    ----------
+    X
+    K
+    """
+    from sklearn.cluster import KMeans
+
+    few = len(X) <= 5000
+    return KMeans(K, n_init=10 if few else 2, random_state=0).fit(X).labels_
+
+
 def nearest_rows(X, k=10):
     """`(n, k)` nearest rows of each row, without itself.
 
@@ -1296,6 +1324,36 @@ def most_agreeing(
     return stories[central_choice(choice, stories, alike).chosen]
 
 
+def is_better(
+    z,  # clusters
+    other,  # clusters of the same rows
+    facts,  # `(m, 3)` row, row, ±1
+    level=0.1,  # chance of so clear a lead, if both were equally good
+) -> bool:
+    """Do the answers prefer `z`? A sign test on the facts that only one of the two keeps.
+
+    Parameters
+    ----------
+    z
+        clusters
+    other
+        clusters of the same rows
+    facts
+        `(m, 3)` row, row, ±1
+    level : default=0.1
+        chance of so clear a lead, if both were equally good
+
+    Returns
+    -------
+    bool
+    """
+    from scipy.stats import binom
+
+    mine, theirs = broken_facts(z, facts), broken_facts(other, facts)
+    won, lost = int((theirs & ~mine).sum()), int((mine & ~theirs).sum())
+    return bool(binom.sf(won - 1, won + lost, 0.5) <= level) if won else False
+
+
 def settle(
     X,  # rows
     said,  # (question, answer), all that stand
@@ -1336,10 +1394,14 @@ def settle(
     grown = seeded_groups(X, must, cannot, K)
     if len(np.unique(grown)) == K:
         stories.append(grown)
-    if 1 < K < len(X):
-        groups = round_groups(X, must, cannot, K)
-        stories.append(np.unique(groups, return_inverse=True)[1].ravel())
-    z = most_agreeing(stories, facts)
+    if not 1 < K < len(X):
+        z = most_agreeing(stories, facts)
+    else:
+        groups = np.unique(round_groups(X, must, cannot, K), return_inverse=True)[1]
+        z = most_agreeing([*stories, groups.ravel()], facts)
+        plain = plain_groups(X, K)
+        if not is_better(z, plain, facts):
+            z = most_agreeing([z, groups.ravel(), plain], facts)
     return move_named_rows(z, nearest_rows(X, n_near), facts, math.log((1 - noise) / noise))
 
 # %% ../nbs/30_labelling.ipynb #1012d682
@@ -1418,22 +1480,49 @@ def safe_cell(v):
     return "'" + v if looks or v[:1] in ("\t", "\r", "\n") else v
 
 
-def csv_text(columns: dict) -> str:
+def csv_text(columns: dict, sep=",", decimal=".") -> str:
     """A dictionary of columns as CSV text, formulas made harmless.
 
     Parameters
     ----------
     columns : dict
+    sep : default=','
+    decimal : default='.'
 
     Returns
     -------
     str
     """
     f = io.StringIO()
-    w = csv.writer(f, lineterminator="\n")
-    w.writerow([safe_cell(c) for c in columns])
-    w.writerows([safe_cell(v) for v in row] for row in zip(*columns.values()))
+    w = csv.writer(f, lineterminator="\n", delimiter=sep)
+
+    def cell(v):
+        v = safe_cell(v)
+        fraction = isinstance(v, (float, np.floating))
+        return str(v).replace(".", decimal) if fraction else v
+
+    w.writerow([cell(c) for c in columns])
+    w.writerows([cell(v) for v in row] for row in zip(*columns.values()))
     return f.getvalue()
+
+
+def signs_of(table) -> dict:  # for `csv_text`
+    """The signs between columns and in numbers that the user's own spreadsheet reads.
+
+    Parameters
+    ----------
+    table
+        for `csv_text`
+
+    Returns
+    -------
+    dict
+    """
+    if table is None:
+        return {}
+    comma = any(c.how.get("decimal") == "," for c in table.columns)
+    apart = comma or "columns are separated by semicolons" in table.notes
+    return dict(sep=";" if apart else ",", decimal="," if comma else ".")
 
 # %% ../nbs/30_labelling.ipynb #cbec2317
 #| code-fold: true
@@ -2126,7 +2215,8 @@ class Session:
 
         beside = (self.log or Path("clusters")).with_suffix(".clusters.csv")
         path = Path(path) if path else self.out or beside
-        write_text(path, "\ufeff" + csv_text(self.table()), inputs=[self.log])
+        text = csv_text(self.table(), **signs_of(self.items.table))
+        write_text(path, "\ufeff" + text, inputs=[self.log])
         return path
 
     @property

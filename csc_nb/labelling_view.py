@@ -5,6 +5,7 @@
 # %% ../nbs/30a_labelling_view.ipynb #0082a545
 from __future__ import annotations
 import base64, csv, html, io, json, os, time
+from datetime import datetime
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -28,14 +29,15 @@ from .tables import Table, read_cells, read_table
 
 # %% auto #0
 __all__ = ['LIMIT', 'STYLE', 'WORDS', 'RIGHT_TO_LEFT', 'PAIR_KEYS', 'TRIPLE_KEYS',
-           'MORE_KEYS', 'text_html', 'number_html', 'image_html', 'series_html',
-           'cell_html', 'drawn_html', 'card_html', 'marked_columns', 'question_html',
-           'static', 'ask_widget', 'cluster_png', 'steady', 'short_html', 'members_html',
-           'read_words', 'direction', 'words_of', 'topic_of', 'suggested_questions',
-           'answer_buttons', 'said_word', 'by_position', 'AskView', 'settings_in',
-           'StartView', 'in_use_screen', 'NotBegun', 'not_begun_screen', 'OpenView',
-           'table_of', 'listed_questions', 'make_session', 'plain_learner', 'web_page',
-           'person_page', 'first_screen', 'chosen_table', 'screen_settings', 'note_setup']
+           'MORE_KEYS', 'text_html', 'number_text', 'number_html', 'image_html',
+           'series_html', 'cell_html', 'drawn_html', 'card_html', 'marked_columns',
+           'question_html', 'static', 'ask_widget', 'cluster_png', 'steady', 'short_html',
+           'members_html', 'read_words', 'direction', 'words_of', 'topic_of',
+           'suggested_questions', 'answer_buttons', 'said_word', 'by_position', 'AskView',
+           'settings_in', 'example_text', 'StartView', 'short_time', 'in_use_screen',
+           'NotBegun', 'not_begun_screen', 'OpenView', 'table_of', 'listed_questions',
+           'make_session', 'plain_learner', 'web_page', 'person_page', 'first_screen',
+           'chosen_table', 'screen_settings', 'note_setup']
 
 # %% ../nbs/30a_labelling_view.ipynb #9a4954fe
 #| code-fold: true
@@ -68,8 +70,8 @@ def _attr(v):
     return html.escape("".join(ch for ch in str(v)[:200] if ch.isprintable()))
 
 
-def number_html(v):
-    """A number, rounded for the eye; its sign stays in front in every language.
+def number_text(v):
+    """A number, rounded for the eye.
 
     Parameters
     ----------
@@ -77,12 +79,22 @@ def number_html(v):
     """
     x = _number(v)
     if x is None:
-        return text_html(v)
+        return str(v)
     if abs(x) < 1e6 and x != round(x, 4):
-        text = f"{x:g}"
-    else:
-        text = f"{x:.6g}" if isinstance(v, (float, np.floating)) else str(v)
-    return text_html(text).replace('dir="auto"', 'dir="ltr"', 1)
+        return f"{x:g}"
+    return f"{x:.6g}" if isinstance(v, (float, np.floating)) else str(v)
+
+
+def number_html(v):
+    """A number, rounded for the eye; its sign stays in front in every language.
+
+    Parameters
+    ----------
+    v
+    """
+    if _number(v) is None:
+        return text_html(v)
+    return text_html(number_text(v)).replace('dir="auto"', 'dir="ltr"', 1)
 
 
 def image_html(v, folder=".", size=320):
@@ -984,6 +996,21 @@ def settings_in(log):
     return next((e["settings"] for e in notes if e.get("kind") == "setup"), {})
 
 
+def example_text(v, most=40):
+    """A cell as an example: short, whole words, and no zeros that nobody wrote.
+
+    Parameters
+    ----------
+    v
+    most : default=40
+    """
+    text = " ".join(number_text(v)[:400].split())
+    if len(text) <= most:
+        return text
+    whole = text[: most + 1].rsplit(" ", 1)[0]
+    return (whole if most // 2 < len(whole) <= most else text[:most]) + "…"
+
+
 class StartView:
     """The first screen: what is compared, the question, the number of groups.
 
@@ -1019,6 +1046,8 @@ class StartView:
         self.data, self.begin = data, begin
         self.words, self.language = words_of(language), language
         self.items = Items(data, id, show)
+        if "used" not in self.items.roles().values():  # the names are all there is
+            self.items = Items(data, False, show)
         self.settings, self.session = {}, None
         self.widget = ask_widget()
         self.widget.on_msg(lambda _, message, buffers: self.do(message))
@@ -1033,7 +1062,7 @@ class StartView:
         w, items = self.words, self.items
         rows = []
         for c, role in items.roles().items():
-            there = (str(v)[:40] for v in items.columns[c] if not _missing(v))
+            there = (example_text(v) for v in items.columns[c] if not _missing(v))
             some = list(islice(dict.fromkeys(there), 3))
             kind = items.kinds[c] if items.table is None else items.table[c].kind
             kind = w.get(f"kind {kind}", kind)
@@ -1120,6 +1149,21 @@ class StartView:
         return out
 
 
+def short_time(text):
+    """A time as on a clock here; with its day, unless that is today.
+
+    Parameters
+    ----------
+    text
+    """
+    try:
+        at = datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        return text
+    today = at.date() == datetime.now().astimezone().date()
+    return f"{at:%H:%M}" if today else f"{at:%Y-%m-%d %H:%M}"
+
+
 def in_use_screen(error, words, language):
     """A log that another tab or kernel has: who, since when, and a way on.
 
@@ -1129,8 +1173,8 @@ def in_use_screen(error, words, language):
     words
     language
     """
-    who = error.holder.get("annotator") or error.holder.get("user") or "?"
-    text = words["in use text"].format(who, error.holder.get("since", "?"))
+    who = error.holder.get("annotator") or error.holder.get("user") or words["somebody"]
+    text = words["in use text"].format(who, short_time(error.holder.get("since", "?")))
     more = [dict(action="take-over", label=words["take over"], css="csc-main")]
     return dict(
         turn="in use",

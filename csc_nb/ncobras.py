@@ -8,8 +8,8 @@ __all__ = ['UNIT', 'CHECK_BY', 'bad_cycle', 'enumerate_consistent', 'cycle_confi
            'Part', 'Verdict', 'verdict', 'estimate_noise', 'Reason', 'open_to_ask',
            'choose_pair', 'Refutable', 'refutable_rivals', 'Verified',
            'ConstraintVerifier', 'overruled', 'fit_same', 'Neighbours', 'blended',
-           'NcobrasState', 'NcobrasForm', 'NCOBRAS', 'suspicion', 'most_suspect',
-           'VerifiedState', 'VerifiedLearner']
+           'plain_clusterings', 'least_contradicted', 'NcobrasState', 'NcobrasForm',
+           'NCOBRAS', 'suspicion', 'most_suspect', 'VerifiedState', 'VerifiedLearner']
 
 # %% ../nbs/17_ncobras.ipynb #938e7cd7
 import copy
@@ -29,6 +29,7 @@ from csc_nb.cobras import (
     COBRAS,
     _OLD_VALUES,
     CobrasState,
+    VectorSpace,
     answer_table,
     centre_distances,
     join_known,
@@ -40,6 +41,7 @@ from .constraints import Constraints, as_constraints
 from .estimators import Form, HasForm, renamed, rules_in_form
 from .graph import blocks, contradictions, ml_components
 from .oracles import SAVE, ActiveLearner, Dialogue, LearnerState, Pair
+from .spectral import component_vectors, leading, unit_rows
 
 # %% ../nbs/17_ncobras.ipynb #c6b74706
 #| code-fold: true
@@ -924,16 +926,12 @@ class Block:
         at
         """
         rho = at / (1 - at)
-        V, share = self.drawn(rho)
-        there = share > 0.6 / self.draws
-        V, share = V[there], share[there]
-        flip = V != self.value
-        odds = nu / (1 - nu)
-        gain = np.outer(flip.sum(1), np.log(odds / rho))
-        drawn_at = flip @ np.log(self.prices(rho) / (rho * self.odds))
-        gain += np.log(share)[:, None] - drawn_at[:, None]
-        top = gain.max(0)
-        return top + np.log(np.exp(gain - top).sum(0)) + self.m * np.log1p(-nu)
+        gain = -np.log(rho * self.odds) * self.value
+        V = sample_sets(self.a, self.b, gain, self.guess, burn=30, keep=200, seed=self.m)
+        flips = (V != self.value).sum(1)
+        score = np.outer(flips, np.log(nu / (1 - nu) / rho))
+        top = score.max(0)
+        return top + np.log(np.exp(score - top).mean(0)) + self.m * np.log1p(-nu)
 
     def worlds(self, max_worlds=500):
         """The sets of least cost: `(w, m)` values and `(w,)` costs.
@@ -1360,6 +1358,7 @@ def verdict(
     max_states: int = 1000,  # cap on the states of a diagram
     beyond_cap: str = "drop",  # the dearest sets; "sample": none is dropped, some are drawn
     cache: dict = None,  # blocks of an earlier call; unchanged ones are used again
+    start: float = 0.05,  # where the search for an unknown ν begins
 ) -> Verdict:
     """The most likely right answers and how sure they are, eqs. (1), (2), (4).
 
@@ -1387,6 +1386,8 @@ def verdict(
         the dearest sets; "sample": none is dropped, some are drawn
     cache : dict, default=None
         blocks of an earlier call; unchanged ones are used again
+    start : float, default=0.05
+        where the search for an unknown ν begins
 
     Returns
     -------
@@ -1415,7 +1416,9 @@ def verdict(
     if cache is not None:
         cache.clear()
         cache.update(fresh)
-    nu = estimate_noise([b for *_, b in found]) if noise == "estimate" else noise
+    nu = noise
+    if noise == "estimate":
+        nu = estimate_noise([b for *_, b in found], start=start)
     rho = max(nu, 1e-9) / (1 - nu)
     rel, old = [relevant[e] for e, *_ in found], [belief[e] for e, *_ in found]
     boxes = [b for *_, b in found]
@@ -1449,6 +1452,7 @@ def _edges_of_blocks(n, ends):
 def estimate_noise(
     parts: list,  # `Block`s
     prior=(2.0, 30.0),  # Beta prior, mode 1/30
+    start: float = 0.05,  # where the search begins when sets are drawn
 ) -> float:  # noise with the largest posterior density
     """Noise from the cycles: mode of prior × Π_B Σ_d N_B(d) ν^d (1−ν)^(m−d).
 
@@ -1458,13 +1462,15 @@ def estimate_noise(
         `Block`s
     prior : default=(2.0, 30.0)
         Beta prior, mode 1/30
+    start : float, default=0.05
+        where the search begins when sets are drawn
 
     Returns
     -------
     float
         noise with the largest posterior density
     """
-    nu = np.linspace(0.005, 0.4, 80)
+    nu = np.linspace(0.005, 0.45, 90)
     log_nu, log_right = np.log(nu), np.log1p(-nu)
     score = (prior[0] - 1) * log_nu + (prior[1] - 1) * log_right
     drawn = [b for b in parts if b.sampled]
@@ -1474,12 +1480,17 @@ def estimate_noise(
         d = np.arange(len(b.counts()))
         chance = np.exp(np.outer(log_nu, d) + np.outer(log_right, b.m - d))
         score += np.log((b.counts() * chance).sum(1))
-    at = 0.05
-    for _ in range(4 if drawn else 0):  # draws tell about a ν near the one they are made at
+    if not drawn:
+        return float(nu[np.argmax(score)])
+    at = max(start, nu[0])
+    for _ in range(6):  # draws tell about a ν near the one they are made at
         here = score + sum(b.log_chance(nu, at) for b in drawn)
-        here = np.where(np.abs(np.log(nu / at)) < 0.7, here, -np.inf)
-        at = float(nu[np.argmax(here)])
-    return at if drawn else float(nu[np.argmax(score)])
+        far = np.abs(np.log(nu / at)) > 0.5
+        best = float(nu[np.argmax(np.where(far, -np.inf, here))])
+        step, at = abs(math.log(best / at)), best
+        if step < 0.25:
+            break
+    return at
 
 # %% ../nbs/17_ncobras.ipynb #529d1ce1
 #| code-fold: true
@@ -1830,7 +1841,7 @@ class ConstraintVerifier:
             if not (isinstance(value, Integral) and value >= 1):
                 raise ValueError(f"{name}={value!r}: a whole number of at least 1.")
 
-    def look(self, log, belief, *, nodes=None, odds=None, cache=None):
+    def look(self, log, belief, *, nodes=None, odds=None, cache=None, start=0.05):
         """The present verdict on the answers of `log` (pair, answer).
 
         Parameters
@@ -1840,6 +1851,7 @@ class ConstraintVerifier:
         nodes : default=None
         odds : default=None
         cache : default=None
+        start : default=0.05
         """
         keep = [t for t, (_, a) in enumerate(log) if a]
         pairs = np.array([log[t][0] for t in keep], np.int64).reshape(-1, 2)
@@ -1858,6 +1870,7 @@ class ConstraintVerifier:
             max_states=self.max_states,
             beyond_cap=self.beyond_cap,
             cache=cache,
+            start=start,
         )
 
     def questions(
@@ -1870,6 +1883,8 @@ class ConstraintVerifier:
         reasons=None,  # list that takes the `Reason` of every question
         looked=None,  # called before each question
         cache=None,  # dict that keeps the diagrams of unchanged blocks
+        start=0.05,  # where the search for an unknown noise begins
+        noticed=None,  # called with each `Verdict`
     ):  # returns the last `Verdict`
         """Algorithm 1: yields the pairs to ask, until sure or until no question helps.
 
@@ -1889,6 +1904,10 @@ class ConstraintVerifier:
             called before each question
         cache : default=None
             dict that keeps the diagrams of unchanged blocks
+        start : default=0.05
+            where the search for an unknown noise begins
+        noticed : default=None
+            called with each `Verdict`
 
         Returns
         -------
@@ -1900,7 +1919,11 @@ class ConstraintVerifier:
         if nodes is not None and self.check_by in ("gain", "printed"):
             allowed = np.array(sorted(nodes))
         while True:
-            v = self.look(log, belief, nodes=nodes, odds=odds, cache=cache)
+            how = dict(nodes=nodes, odds=odds, cache=cache, start=start)
+            v = self.look(log, belief, **how)
+            start = v.noise
+            if noticed is not None:
+                noticed(v)
             belief.update(zip([k for k, a in log if a], v.value.tolist()))
             if v.confidence >= self.confidence or not v.parts:
                 return v
@@ -2059,7 +2082,7 @@ class Neighbours:
         self.columns = {}
         k = min(k, n - 1)
         if k < 1:
-            self.S = csr_array((n, n))
+            self.S, self.degree = csr_array((n, n)), np.zeros(n)
             return
         near, d = self._nearest(space, n, k)
         scale = np.maximum(d[:, -1], 1e-12 * (float(d.max()) or 1.0))
@@ -2067,7 +2090,8 @@ class Neighbours:
         w = np.exp(-(d.ravel() ** 2) / (scale[rows] * scale[near.ravel()]))
         W = csr_array((w, (rows, near.ravel())), shape=(n, n))
         W = W.maximum(W.T)
-        root = 1 / np.sqrt(np.maximum(W.sum(1), 1e-300))
+        self.degree = W.sum(1)
+        root = 1 / np.sqrt(np.maximum(self.degree, 1e-300))
         self.S = csr_array(W * root[:, None] * root[None, :])
 
     def _nearest(self, space, n, k):
@@ -2101,6 +2125,15 @@ class Neighbours:
                 out += step
             self.columns.update(zip(new, out.T))
         return np.array([self.columns[int(r)] for r in rows]).T
+
+    def directions(self, k):
+        """`(n, k)` leading eigenvectors of the graph: what its largest groups differ in.
+
+        Parameters
+        ----------
+        k
+        """
+        return leading(self.S, component_vectors(self.S, self.degree), k)[1]
 
     def nearness(self, rows):
         """`(r, r)` kernel between rows, 1 for a row and itself.
@@ -2171,6 +2204,82 @@ def blended(
     out[reps] = lab
     return out
 
+
+def plain_clusterings(
+    space,  # `VectorSpace` or `DistanceSpace`
+    neighbours,  # `Neighbours`, or None
+    n: int,  # rows
+    most: int = 8,  # clusters
+    sample: int = 2000,  # rows that are clustered; the others join the nearest centre
+) -> list:  # `(n,)` labels of each, fewest clusters first
+    """Clusterings that no answer had a part in: the rows and their graph, in 2 to 8 parts.
+
+    Parameters
+    ----------
+    space
+        `VectorSpace` or `DistanceSpace`
+    neighbours
+        `Neighbours`, or None
+    n : int
+        rows
+    most : int, default=8
+        clusters
+    sample : int, default=2000
+        rows that are clustered; the others join the nearest centre
+
+    Returns
+    -------
+    list
+        `(n,)` labels of each, fewest clusters first
+    """
+    rng = np.random.default_rng(0)
+    rows = np.arange(n)
+    if n > sample:
+        rows = np.sort(rng.choice(n, sample, replace=False))
+    U = None
+    if neighbours is not None and n > most + 2 and neighbours.degree.min() > 0:
+        U = neighbours.directions(most)
+    found = []
+    for k in range(2, min(most, len(rows) - 1) + 1):
+        views = [space]
+        if U is not None:
+            views.append(VectorSpace(unit_rows(U[:, :k]), space.n_init))
+        for view in views:
+            lab = view.cut(rows, k, rng)
+            if n > sample:
+                everybody = np.ones(n, bool)
+                parts = [view.make(rows[lab == c], everybody) for c in np.unique(lab)]
+                lab = view.far(np.arange(n), parts).argmin(1)
+            found.append(lab)
+    return found
+
+
+def least_contradicted(
+    clusterings: list,  # `(n,)` labels each
+    log: list,  # (pair, answer)
+) -> np.ndarray:  # the first of those that contradict the fewest answers
+    """The clustering that the answers contradict least.
+
+    Parameters
+    ----------
+    clusterings : list
+        `(n,)` labels each
+    log : list
+        (pair, answer)
+
+    Returns
+    -------
+    np.ndarray
+        the first of those that contradict the fewest answers
+    """
+    said = [(k, a) for k, a in log if a]
+    if not said:
+        return clusterings[0]
+    i, j = np.array([k for k, _ in said]).T
+    same = np.array([a for _, a in said]) > 0
+    wrong = [((z[i] == z[j]) != same).sum() for z in clusterings]
+    return clusterings[int(np.argmin(wrong))]
+
 # %% ../nbs/17_ncobras.ipynb #78d5259a
 #| code-fold: true
 #| code-summary: "NCOBRAS: its state, the prior, merge and verify"
@@ -2210,6 +2319,10 @@ class NcobrasState(CobrasState):
         nearness along the data, or None
     finish : str
         who gives a row its cluster
+    most_noise : float
+        beyond: a plain clustering is shown
+    plain : list | None
+        those to choose from, once they were needed
     """
 
     noise: float  # ν now
@@ -2227,6 +2340,8 @@ class NcobrasState(CobrasState):
     blocks: dict = field(default_factory=dict)  # diagrams of blocks that did not change
     neighbours: Any = None  # nearness along the data, or None
     finish: str = "super_instances"  # who gives a row its cluster
+    most_noise: float = 0.5  # beyond: a plain clustering is shown
+    plain: list | None = None  # those to choose from, once they were needed
 
     def copy(self):
         "A copy that shares nothing which will change."
@@ -2244,6 +2359,9 @@ class NcobrasState(CobrasState):
         ----------
         clusters
         """
+        if self.noise > self.most_noise:
+            self.labels = self._plain()
+            return
         super().show(clusters)
         if self.finish == "super_instances" or self.neighbours is None:
             return
@@ -2254,6 +2372,15 @@ class NcobrasState(CobrasState):
         home = spell_out([[s] for s in range(len(sis))], sis, len(self.may_ask))
         flow, far = self.neighbours.flow(reps), self.space.far(reps, sis)
         self.labels = blended(flow, reps, far, home, lab)
+
+    def _plain(self):
+        "The clustering without answers that the answers contradict least."
+        n = len(self.may_ask)
+        if self.plain is None:
+            self.plain = plain_clusterings(self.space, self.neighbours, n)
+        if not self.plain:
+            return np.zeros(n, np.int64)
+        return least_contradicted(self.plain, self.log)
 
 
 def _said_between(log, nodes=None):
@@ -2291,6 +2418,8 @@ class NcobrasForm(Form):
         nearness along the data, by so many neighbours; None: not used
     finish : default='blend'
         with neighbours' clusters, or as the "super_instances" are
+    plain_beyond : default=1 / 6
+        estimated noise beyond which a plain one is shown; None: never
     show : default='always'
         "merged": complete merges; "verified": only after a check
     n_start : default='auto'
@@ -2311,6 +2440,7 @@ class NcobrasForm(Form):
         "beyond_cap": "drop",
         "neighbours": None,
         "finish": "super_instances",
+        "plain_beyond": None,
         "show": "verified",
         "n_start": None,
         "split_by": "largest",
@@ -2326,6 +2456,7 @@ class NcobrasForm(Form):
         "beyond_cap": [StrOptions({"sample", "drop"})],
         "neighbours": [Interval(Integral, 1, None, closed="left"), None],
         "finish": [StrOptions({"blend", "super_instances"})],
+        "plain_beyond": [Interval(Real, 0, 0.5, closed="both"), None],
         **{k: COBRAS._parameter_constraints[k] for k in _OF_COBRAS},
     }
 
@@ -2341,6 +2472,8 @@ class NcobrasForm(Form):
         beyond_cap="sample",  # sets are drawn; "drop": the dearest go, too much confidence
         neighbours=10,  # nearness along the data, by so many neighbours; None: not used
         finish="blend",  # with neighbours' clusters, or as the "super_instances" are
+        plain_beyond=1
+        / 6,  # estimated noise beyond which a plain one is shown; None: never
         show="always",  # "merged": complete merges; "verified": only after a check
         n_start="auto",  # clusters shown before the first merge: k-means; None: one
         split_by="doubt",  # the super-instance cut next; "largest": as in the paper
@@ -2355,6 +2488,7 @@ class NcobrasForm(Form):
         self.beyond_cap = beyond_cap
         self.neighbours = neighbours
         self.finish = finish
+        self.plain_beyond = plain_beyond
         self.show = show
         self.n_start = n_start
         self.split_by = split_by
@@ -2381,12 +2515,15 @@ class NCOBRAS(HasForm, COBRAS):
     cluster is near (`split_by`), all sets counted in every block, or drawn where they are
     too many (`order`, `beyond_cap`), what is believed joined without asking
     (`after_correction`), unfinished merges shown (`show`), nearness along the data in
-    prior, merge and clusters (`neighbours`, `finish`). `as_published()` has none.
+    prior, merge and clusters (`neighbours`, `finish`), a noise that is learned, and
+    where it is high a clustering without answers that they contradict least
+    (`plain_beyond`).
+    `as_published()` has none.
 
     Parameters
     ----------
-    noise : default=0.05
-        chance of a wrong answer, at least 0 and below 0.5; or "estimate"
+    noise : default='estimate'
+        chance of a wrong answer, at least 0 and below 0.5; or learned
     confidence : default=0.3
         wanted chance that the answers in use are right, between 0 and 1
     repeat : default=1
@@ -2412,6 +2549,8 @@ class NCOBRAS(HasForm, COBRAS):
         True: `confidence_` counts all consistent sets.
     noise_ : float
         Noise that was used, given or estimated.
+    plain_ : bool
+        True: so many answers seem wrong that `labels_` is a clustering without them.
     redundant_ : list
         Redundant questions so far, each with its `Reason`.
     verified_ : list
@@ -2435,7 +2574,7 @@ class NCOBRAS(HasForm, COBRAS):
 
     method_name = "ncobras"
     _old_attributes = {"suspect_prob_": "suspicion_[suspects_]"}
-    _form, _published = NcobrasForm, {"confidence": 0.95}
+    _form, _published = NcobrasForm, {"noise": 0.05, "confidence": 0.95}
     _parameter_constraints = {
         "noise": [Interval(Real, 0, 0.5, closed="left"), StrOptions({"estimate"})],
         "confidence": [Interval(Real, 0, 1, closed="neither")],
@@ -2458,7 +2597,7 @@ class NCOBRAS(HasForm, COBRAS):
     @rules_in_form("order")
     def __init__(
         self,
-        noise=0.05,  # chance of a wrong answer, at least 0 and below 0.5; or "estimate"
+        noise="estimate",  # chance of a wrong answer, at least 0 and below 0.5; or learned
         confidence=0.3,  # wanted chance that the answers in use are right, between 0 and 1
         *,
         repeat=1,  # how often the same pair may be asked
@@ -2514,7 +2653,7 @@ class NCOBRAS(HasForm, COBRAS):
         if not _said_between(s.log, nodes):
             return math.nan, False
         odds = {**s.odds, **self._prior_odds(s)}
-        how = dict(nodes=nodes, odds=odds, cache=dict(s.blocks))
+        how = dict(nodes=nodes, odds=odds, cache=dict(s.blocks), start=s.noise)
         v = self._verifier().look(s.log, dict(s.known), **how)
         return v.confidence, v.exact
 
@@ -2522,6 +2661,15 @@ class NCOBRAS(HasForm, COBRAS):
     def noise_(self) -> float:
         "Noise that was used, given or estimated."
         return self.state_.noise
+
+    @property
+    def plain_(self) -> bool:
+        """True: so many answers seem wrong that `labels_` is a clustering without them.
+
+        Of k-means' and the neighbour graph's in 2 to 8 parts, it is the one which the
+        answers contradict least; see `plain_beyond` of `NcobrasForm`.
+        """
+        return self.state_.noise > self.state_.most_noise
 
     @property
     def redundant_(self) -> list:
@@ -2537,7 +2685,8 @@ class NCOBRAS(HasForm, COBRAS):
     def suspicion_(self) -> np.ndarray:
         "`(n_answers,)` chance that each answer of `answers_` is wrong; 0 for unsure ones."
         s = self.state_
-        return suspicion(self.answers_, s.log, s.known, self._verifier(), s.odds)
+        how = self._verifier(), s.odds, s.noise
+        return suspicion(self.answers_, s.log, s.known, *how)
 
     @property
     def suspects_(self) -> np.ndarray:
@@ -2575,6 +2724,9 @@ class NCOBRAS(HasForm, COBRAS):
             near = Neighbours(fields["space"], len(X), int(k))
         unit = float(np.sqrt(square)) or 1.0
         more = dict(neighbours=near, finish=self._setting("finish"))
+        beyond = self._setting("plain_beyond")
+        if self.noise == "estimate" and beyond is not None:
+            more["most_noise"] = beyond
         return NcobrasState(noise=noise, unit=unit, **more, **fields)
 
     def _split(self, s, state):
@@ -2695,6 +2847,11 @@ class NCOBRAS(HasForm, COBRAS):
             if self._setting("show") == "always" and changed():
                 self._show_belief(state)
 
+        def noticed(v):
+            state.noise = v.noise
+            if state.noise > state.most_noise:
+                state.labels = state._plain()
+
         state.odds.update(self._prior_odds(state))
         v = yield from self._verifier().questions(
             state.log,
@@ -2704,8 +2861,10 @@ class NCOBRAS(HasForm, COBRAS):
             reasons=state.redundant,
             looked=looked,
             cache=state.blocks,
+            start=state.noise,
+            noticed=noticed,
         )
-        state.noise, state.looked = v.noise, (len(state.log), tuple(reps))
+        state.looked = len(state.log), tuple(reps)
         state.confidence, state.exact = math.nan, False  # nothing was said about these
         if _said_between(state.log, now):
             state.confidence, state.exact = v.confidence, v.exact
@@ -2720,7 +2879,7 @@ class NCOBRAS(HasForm, COBRAS):
         state.show(provisional(joined, V, state.labels[state.reps]))
 
 
-def suspicion(answers, log, belief, verifier, odds=None):
+def suspicion(answers, log, belief, verifier, odds=None, start=0.05):
     """Chance that each of `answers` (question, answer) is wrong; `log` holds those in use.
 
     Parameters
@@ -2730,6 +2889,7 @@ def suspicion(answers, log, belief, verifier, odds=None):
     belief
     verifier
     odds : default=None
+    start : default=0.05
     """
     left = Counter(log)
     unused = []
@@ -2742,7 +2902,7 @@ def suspicion(answers, log, belief, verifier, odds=None):
     said = [t for t, (_, a) in enumerate(full) if a]
     p = np.zeros(len(full))
     if said:
-        p[said] = verifier.look(full, belief, odds=odds).p_wrong()
+        p[said] = verifier.look(full, belief, odds=odds, start=start).p_wrong()
     found = {}
     for entry, chance in zip(full, p):
         found.setdefault(entry, []).append(chance)

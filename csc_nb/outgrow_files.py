@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from .answer_table import Answers
 from .constraints import Constraints
 from .answer_model import AnswerClustering
 from .experts import ExpertClustering
-from .outgrow import Chunks, View, fit_chunks, survey
+from .outgrow import Chunks, View, fit_chunks, survey, tell_nobody
 from .rdpmeans import DIVERGENCES, DPMeans, Prepare, RDPMeans, dual
 from .relative import DiscriminativeClustering
 from .spaces import Space
@@ -212,11 +213,18 @@ def scheduler(
                 "scheduler`, or use --scheduler local."
             ) from None
         with client:
-            say(f"scheduler {client.scheduler.address}, dashboard {client.dashboard_link}")
+            say(f"scheduler {client.scheduler.address}, {_dashboard(client, cluster)}")
             yield client
     finally:
         if cluster is not None:
             cluster.close()
+
+
+def _dashboard(client, cluster):
+    "Where to look; a scheduler of our own has no pictures to show without bokeh."
+    if cluster is not None and find_spec("bokeh") is None:
+        return "no dashboard: it needs pip install bokeh"
+    return f"dashboard {client.dashboard_link}"
 
 
 class Progress:
@@ -479,7 +487,7 @@ def _some_pieces(chunks, which):
     few = Chunks.__new__(Chunks)
     few.__dict__.update(vars(chunks))
     few.pieces = [chunks.pieces[i] for i in which]
-    few.on_pass = few.on_piece = lambda *told: None  # no pass over the table
+    few.on_pass = few.on_piece = tell_nobody  # no pass over the table
     return few
 
 
@@ -609,6 +617,7 @@ def cluster_file(
     with scheduler(where, say):
         rows = read_rows(path, **reading)
         answers = read_answers(list(pairs))
+        rows.chunks.by_workers = where is not None
         key = _key(path, answers, settings)
         saved = out.with_name(out.name + ".fit.npz")
         before = read_labeller(saved, key)

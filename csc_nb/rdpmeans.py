@@ -5,13 +5,13 @@
 # %% auto #0
 __all__ = ['DIVERGENCES', 'Bregman', 'divergence', 'dual', 'link_probabilities', 'Problem',
            'rdp_problem', 'link_prices', 'prices', 'rdp_sweep', 'cluster_means',
-           'rdp_objective', 'exact_prices', 'merge_costs', 'merge_clusters', 'RDPState',
-           'rdp_init', 'visit_order', 'rdp_step', 'rdp_means', 'farthest_first',
-           'rdp_seed', 'link_score', 'links_subset', 'xi_ladder', 'rdp_path', 'choose_xi',
-           'flip_costs', 'wrong_odds', 'size_normalised', 'spectral_relaxation',
-           'rdp_figure', 'rdp_demo', 'Prepare', 'prepare', 'Look', 'look_space', 'Lens',
-           'make_lens', 'refocus', 'Climb', 'Seeds', 'look_problem', 'look_seeds',
-           'look_start', 'look_sweeps', 'look_path', 'RDPMeans', 'DPMeans']
+           'rdp_objective', 'exact_prices', 'merge_costs', 'merge_clusters', 'Rest',
+           'RDPState', 'rdp_init', 'visit_order', 'rdp_step', 'rdp_means',
+           'farthest_first', 'rdp_seed', 'link_score', 'links_subset', 'xi_ladder',
+           'rdp_path', 'choose_xi', 'flip_costs', 'wrong_odds', 'size_normalised',
+           'spectral_relaxation', 'rdp_figure', 'rdp_demo', 'Prepare', 'prepare', 'Look',
+           'look_space', 'Lens', 'make_lens', 'refocus', 'Climb', 'Seeds', 'look_problem',
+           'look_seeds', 'look_start', 'look_sweeps', 'look_path', 'RDPMeans', 'DPMeans']
 
 # %% ../nbs/10a_rdpmeans.ipynb #86620f55
 #| code-fold: true
@@ -59,8 +59,19 @@ class Bregman(NamedTuple):
     grad: object  # ∇φ
 
 
-def _square(x):
+def _in_blocks(f, X, rows=2048):
+    "`f` of many rows, a block at a time: what it makes on its way stays in the cache."
+    if X.ndim != 2 or len(X) <= rows:
+        return f(X)
+    return np.concatenate([f(X[s : s + rows]) for s in range(0, len(X), rows)])
+
+
+def _square_of(x):
     return (x**2).sum(-1)
+
+
+def _square(x):
+    return _in_blocks(_square_of, x)
 
 
 def _square_slope(x):
@@ -541,24 +552,73 @@ def exact_prices(
 # %% ../nbs/10a_rdpmeans.ipynb #406e70db
 #| code-fold: true
 #| code-summary: "_hartigan_sweep: exact prices for squared distance"
+_FEW = 64  # a cluster with fewer rows changes its price much when one row goes
+
+
+@njit(cache=True, fastmath={"contract"})
+def _safe_way(price, own, K, phi, size, few, lam):
+    "How far the centres may travel before this row could move: eq. (R) of the page."
+    if size < 2 * _FEW:
+        return -1.0
+    other = 1e300
+    for k in range(K):
+        if k != own:
+            other = min(other, price[k])
+    slack = 1e-12 * phi
+    far = np.sqrt(max(other - slack, 0.0))
+    near = np.sqrt(max(price[own], 0.0) + slack)
+    stays = _FEW / (_FEW - 1.0)  # at most what the own price is multiplied by
+    joins = 0.5 if few else _FEW / (_FEW + 1.0)  # at least what another one is
+    ratio = np.sqrt(joins / stays)
+    way = (ratio * far - near) / (1 + ratio)
+    way = min(way, np.sqrt(lam / stays) - near)
+    return min(way - 1e-6 * (near + far), 1e3 * near)
+
+
 @njit(cache=True, fastmath={"contract"})
 def _hartigan_sweep(
-    X, phi, order, t0, z, size, theta, psi, factor, K, indptr, nbr, gain, lam, limit
+    X,
+    phi,
+    order,
+    t0,
+    z,
+    size,
+    theta,
+    psi,
+    factor,
+    until,
+    way,
+    K,
+    indptr,
+    nbr,
+    gain,
+    lam,
+    limit,
 ):
-    "Visit `order[t0:]` with exact squared Euclidean prices; `theta (d, room)` holds 2μ."
+    """Visit `order[t0:]` with exact squared Euclidean prices; `theta (d, room)` holds 2μ.
+
+    `way[0]` is how far the centres have travelled; a row stays unseen `until` then.
+    """
     d = X.shape[1]
     price = np.empty(len(psi))
-    moved, live = 0, 0
+    moved, live, few = 0, 0, 0
     for k in range(K):
         live += size[k] > 0
+        few += 0 < size[k] < _FEW
     for t in range(t0, len(order)):
         if K == len(psi):
             return t, K, moved
         i = order[t]
+        if until[i] > way[0]:
+            continue
         old = z[i]
         best = old
         n = size[old]
         _linear(X, i, phi, theta, psi, K, price)
+        safe = -1.0
+        if indptr[i] == indptr[i + 1]:
+            bar = lam if live < limit else np.inf
+            safe = _safe_way(price, old, K, phi[i], n, few > 0, bar)
         for k in range(K):
             price[k] *= factor[k]
         if n > 1:
@@ -574,17 +634,30 @@ def _hartigan_sweep(
             best = K
             K += 1
         if best == old:
+            until[i] = (way[0] + safe) * (1 - 2e-7)  # rounded down to 32 bits
+            way[1] = max(way[1], until[i])
             continue
         z[i] = best
+        until[i] = -1.0
         moved += 1
+        if n == 1 or n == _FEW or size[best] == 0:
+            way[0] = way[1]  # a cluster came, went or became small: see every row again
         live += int(size[best] == 0) - int(n == 1)
+        few += int(n == _FEW) - int(n == 1)
+        few += int(size[best] == 0) - int(size[best] == _FEW - 1)
+        longest = 0.0
         for k, sign in ((old, -1), (best, 1)):
             size[k] += sign
             psi[k] = 0.0
             factor[k] = size[k] / (size[k] + 1.0)
+            length = 0.0
             for j in range(d):
-                theta[j, k] += sign * (2 * X[i, j] - theta[j, k]) / max(size[k], 1)
+                step = sign * (2 * X[i, j] - theta[j, k]) / max(size[k], 1)
+                theta[j, k] += step
                 psi[k] += theta[j, k] * theta[j, k] / 4
+                length += step * step / 4
+            longest = max(longest, length)
+        way[0] += np.sqrt(longest)
         if n == 1:  # nobody joins an empty cluster
             psi[old] = 1e300
             factor[old] = 1.0
@@ -661,6 +734,11 @@ def _exact_sweep(
 # %% ../nbs/10a_rdpmeans.ipynb #3a0a5e24
 #| code-fold: true
 #| code-summary: "_fast_exact_sweep: the sums that the exact kernels start from"
+def _all_awake(n):
+    "Every row is seen; no centre has travelled yet."
+    return np.full(n, -1.0, np.float32), np.zeros(2)
+
+
 def _sums(mu, size, code):
     "What the exact kernels keep of each cluster, from its mean and size."
     if code == 0:
@@ -671,13 +749,14 @@ def _sums(mu, size, code):
     return S, g.sum(0), S.sum(0)
 
 
-def _fast_exact_sweep(z, mu, prob, xi1, xi2, order):
+def _fast_exact_sweep(z, mu, prob, xi1, xi2, order, rest=None):
     "Exact prices; `mu` are the means of `z`. Labels, number of clusters, points moved."
     L = prob.links
     code = prob.B.code
     z = z.copy()
     kernel = _hartigan_sweep if code == 0 else _exact_sweep
     more = () if code == 0 else (code,)
+    unseen = () if code else _all_awake(len(z)) if rest is None else (rest.until, rest.way)
     K = len(mu)
     t = 0
     moved = 0
@@ -687,7 +766,7 @@ def _fast_exact_sweep(z, mu, prob, xi1, xi2, order):
     limits = prob.lam, prob.max_clusters
     while t < len(order):
         size, *sums = _room(K, size, *sums)
-        blocks = z, size, *sums, K
+        blocks = z, size, *sums, *unseen, K
         t, K, m = kernel(prob.X, prob.phi, order, t, *blocks, *links, *limits, *more)
         moved += m
     return z, K, moved
@@ -727,12 +806,17 @@ def merge_costs(
     """
     rows = np.arange(len(mu)) if rows is None else rows
     own = size * B.phi(mu)
+    rows = np.asarray(rows)
     out = np.empty((len(rows), len(mu)))
-    for r, a in enumerate(rows):
-        both = size[a] + size
-        mix = (size[a] * mu[a] + size[:, None] * mu) / both[:, None]
-        out[r] = own[a] + own - both * B.phi(mix) - between[a] - lam
-        out[r, a] = np.inf
+    whole = size[:, None] * mu
+    step = max(1, 200_000 // max(1, mu.size))  # rows at a time: no (K, K, d) of many K
+    for s in range(0, len(rows), step):
+        a = rows[s : s + step]
+        both = size[a, None] + size
+        mix = (whole[a, None] + whole) / both[:, :, None]
+        price = own[a, None] + own - both * B.phi(mix) - between[a] - lam
+        price[np.arange(len(a)), a] = np.inf
+        out[s : s + step] = price
     return out
 
 
@@ -797,6 +881,44 @@ def merge_clusters(
 # %% ../nbs/10a_rdpmeans.ipynb #3cc2eaf9
 #| code-fold: true
 #| code-summary: "RDPState, rdp_init, visit_order, rdp_step, rdp_means"
+class Rest(NamedTuple):
+    """Rows that need not be seen: until when, and for which rows, labels and prices.
+
+    Attributes
+    ----------
+    X : np.ndarray
+        rows
+    z : np.ndarray
+        `(n,)` labels
+    limits : tuple
+        λ, most clusters, ξ₁, ξ₂
+    size : np.ndarray
+        `(K,)` sizes
+    until : np.ndarray
+        `(n,)` way of the centres up to which a row stays
+    way : np.ndarray
+        how far they have travelled, and the largest of `until`
+    """
+
+    X: np.ndarray  # rows
+    z: np.ndarray  # `(n,)` labels
+    limits: tuple  # λ, most clusters, ξ₁, ξ₂
+    size: np.ndarray  # `(K,)` sizes
+    until: np.ndarray  # `(n,)` way of the centres up to which a row stays
+    way: np.ndarray  # how far they have travelled, and the largest of `until`
+
+    def fits(self, state, prob):
+        """Are these the rows, labels and prices of the next sweep? ξ may differ.
+
+        Parameters
+        ----------
+        state
+        prob
+        """
+        same = self.X is prob.X and self.z is state.z
+        return same and self.limits[:2] == (prob.lam, prob.max_clusters)
+
+
 class RDPState(NamedTuple):
     """RDP-means between two sweeps.
 
@@ -816,6 +938,8 @@ class RDPState(NamedTuple):
         points that changed cluster, plus merges; -1 before the first sweep
     sweep : int
         sweeps done
+    rest : Rest | None
+        rows that the next sweep may leave out
     """
 
     z: np.ndarray  # `(n,)` labels 0..K-1, none empty
@@ -825,6 +949,7 @@ class RDPState(NamedTuple):
     J: float  # objective after the last sweep, at the ξ of that sweep
     moved: int  # points that changed cluster, plus merges; -1 before the first sweep
     sweep: int  # sweeps done
+    rest: Rest | None = None  # rows that the next sweep may leave out
 
 
 def rdp_init(
@@ -909,17 +1034,32 @@ def rdp_step(
     RDPState
     """
     exact = algorithm == "exact" and prob.B.code != 3
-    sweep = _fast_exact_sweep if exact else _fast_sweep
     xi1 = state.xi1
     xi2 = state.xi2
     order = visit_order(len(prob.X), rng)
-    z, K, moved = sweep(state.z, state.mu, prob, xi1, xi2, order)
-    z, mu, size = cluster_means(prob.X, z)
-    if exact:
+    if not exact:
+        z, K, moved = _fast_sweep(state.z, state.mu, prob, xi1, xi2, order)
+        z, mu, size = cluster_means(prob.X, z)
+        J = rdp_objective(z, mu, prob, xi1, xi2, size)
+        return RDPState(z, mu, rate * xi1, rate * xi2, J, moved, state.sweep + 1)
+    known = state.rest if state.rest is not None and state.rest.fits(state, prob) else None
+    until, way = _all_awake(len(order))
+    if known is not None:
+        until, way = known.until.copy(), known.way.copy()
+    limits = prob.lam, prob.max_clusters, xi1, xi2
+    rest = Rest(prob.X, state.z, limits, None, until, way)
+    z, K, moved = _fast_exact_sweep(state.z, state.mu, prob, xi1, xi2, order, rest)
+    if known is not None and moved == 0:
+        z, mu, size = state.z, state.mu, known.size
+    else:
+        z, mu, size = cluster_means(prob.X, z)
+    merged = 0
+    if known is None or moved or known.limits != limits:
         z, mu, size, merged = merge_clusters(z, mu, size, prob, xi1, xi2)
-        moved += merged
     J = rdp_objective(z, mu, prob, xi1, xi2, size)
-    return RDPState(z, mu, rate * xi1, rate * xi2, J, moved, state.sweep + 1)
+    rest = None if merged or prob.B.code else rest._replace(z=z, size=size)
+    done = moved + merged, state.sweep + 1
+    return RDPState(z, mu, rate * xi1, rate * xi2, J, *done, rest)
 
 
 def rdp_means(
@@ -1148,7 +1288,8 @@ def xi_ladder(
     -------
     np.ndarray
     """
-    unit = divergence(prob.X, prob.X.mean(0), prob.B).max()
+    centre = prob.X.mean(0)
+    unit = _in_blocks(lambda rows: divergence(rows, centre, prob.B), prob.X).max()
     if unit <= 0 or xi_max <= 0:
         return np.zeros(1)
     top = min(xi_max, 4 * unit)

@@ -1,7 +1,12 @@
-"""Markers, data, and one Chromium for the browser tests."""
+"""Markers, CPU of each test, and one Chromium for the browser tests.
+
+`pytest --cpu 30` prints the 30 tests and files that cost most processor time, which says
+the same on a busy machine; a file's fixtures count with the first test that needs them.
+"""
 
 import contextlib
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -40,6 +45,47 @@ def pytest_configure(config):
     config.addinivalue_line(
         "markers", "quick: named in quick.txt; run by `make test-quick`"
     )
+
+
+def pytest_addoption(parser):
+    say = "print the N tests and files that cost most processor seconds"
+    parser.addoption("--cpu", type=int, default=0, metavar="N", help=say)
+
+
+def cpu_seconds():
+    "Of this process and of those it has waited for (a browser that lives on is left out)."
+    used = [resource.getrusage(w) for w in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(u.ru_utime + u.ru_stime for u in used)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    item.cpu_before = cpu_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.when == "teardown":
+        report.user_properties.append(("cpu", cpu_seconds() - item.cpu_before))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    most = config.getoption("cpu")
+    if not most:
+        return
+    tests, files = Counter(), Counter()
+    for report in terminalreporter.getreports(""):
+        for name, seconds in getattr(report, "user_properties", ()):
+            if name == "cpu" and report.when == "teardown":
+                tests[report.nodeid] += seconds
+                files[report.nodeid.split("::")[0]] += seconds
+    for what, found in (("files", files), ("tests", tests)):
+        terminalreporter.section(f"CPU seconds, {what}: {sum(found.values()):.0f} in all")
+        for name, seconds in found.most_common(most):
+            terminalreporter.write_line(f"{seconds:8.1f}  {name}")
 
 
 def quick_tests():

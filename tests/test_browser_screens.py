@@ -224,3 +224,19 @@ def test_nothing_is_cut_pale_or_wider_than_the_page(page, tmp_path, make, langua
             "rtl" if language == "ar" else "ltr"
         )
         room.close()
+
+
+def test_a_contradiction_below_the_fold_is_announced_above_it(page, tmp_path):
+    "A person in a hurry looks at the question; the link leads to what is to be settled."
+    tab = page.context.browser.new_context(viewport=dict(width=390, height=800)).new_page()
+    draw(tab, contradiction(tmp_path, "en"), tmp_path / "screen.html")
+    top = lambda: tab.locator(".csc-conflict").bounding_box()["y"]
+    jump = tab.locator(".csc-do-jump")
+    assert "These answers cannot all be right" in jump.inner_text()
+    assert jump.bounding_box()["y"] < 200 and top() > 800
+    jump.click()
+    tab.wait_for_function(
+        "() => document.querySelector('.csc-conflict').getBoundingClientRect().top < 300"
+    )
+    draw(tab, question(tmp_path, "en"), tmp_path / "screen.html")
+    assert not tab.locator(".csc-do-jump").count()

@@ -1,6 +1,7 @@
 """The frame of the book as a reader of the site meets it.
 Parts, numbers, facts, tables, tracks, captions."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -176,3 +177,45 @@ def test_lessons_keep_no_diary():
                     path.stem,
                     cell.source[:80],
                 )
+
+
+def builder():
+    spec = importlib.util.spec_from_file_location("builder", ROOT / "tools" / "site.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_one_caption_stands_below_the_picture_alone():
+    new = nbformat.v4
+    drawn = new.new_output("display_data", {"image/png": "iVBORw0KGgo="})
+    row = new.new_output("execute_result", {"text/html": "<table></table>"})
+    title = new.new_output("execute_result", {"text/plain": "Text(0.0, 1.0, 'a title')"})
+    named = new.new_output("execute_result", {"text/plain": "Text about axes"})
+    found = {}
+    for name, outs in {
+        "both": [row, drawn],
+        "object": [title, drawn],
+        "word": [named],
+    }.items():
+        code = f'#| fig-cap: "{name}"\n#| code-fold: true\n#| code-summary: "what"\nx = 1'
+        cell = new.new_code_cell(code, outputs=outs)
+        said = {cell.id: [name, "in words"]}
+        found[name] = builder().readable([nbformat.from_dict(cell)], said)
+    text, picture = found["both"]
+    assert text.outputs == [row] and picture.outputs == [drawn]
+    assert "figure" not in text.metadata["mystnb"]
+    assert text.metadata["mystnb"]["code_prompt_show"] == "what"
+    assert picture.metadata["mystnb"]["figure"] == {"caption": "both"}
+    assert picture.metadata["mystnb"]["image"]["alt"] == "in words"
+    (only,) = found["object"]
+    assert only.outputs == [drawn], "matplotlib's own name of a title is nothing to read"
+    assert found["word"][0].outputs == [named]
+
+
+@pytest.mark.skipif(not DOCS.exists(), reason="the site is not built")
+def test_no_caption_stands_twice_on_a_page():
+    for chapter in BOOK:
+        text = (DOCS / chapter.path.with_suffix(".html")).read_text(encoding="utf-8")
+        said = re.findall(r'class="caption-text">(.*?)</span>', text, re.S)
+        assert len(said) == len(set(said)), chapter.path

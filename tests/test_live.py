@@ -4,6 +4,8 @@ hand and by keyboard."""
 import base64
 import json
 import os
+import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -617,6 +619,26 @@ def sum_of_sets(pairs, said, nu):
 
 
 @browser
+def test_clusters_are_named_so_that_most_points_agree(page, tmp_path):
+    from scipy.optimize import linear_sum_assignment
+    from sklearn.metrics import confusion_matrix
+
+    small("chain").save(tmp_path / "live.html")
+    page.goto(f"file://{tmp_path}/live.html")
+    page.wait_for_selector("canvas")
+    rng = np.random.default_rng(8)
+    for _ in range(200):
+        n, k, c = rng.integers(4, 60), rng.integers(1, 12), rng.integers(1, 9)
+        z, y = rng.integers(0, k, n), rng.integers(0, c, n)
+        new = page.evaluate(
+            "([z, y]) => window.cscLive.matched(z, y)", [z.tolist(), y.tolist()]
+        )
+        both = confusion_matrix(y, z, labels=np.arange(12))
+        assert (np.array(new) == y).sum() == both[linear_sum_assignment(-both)].sum()
+        assert len(set(zip(z.tolist(), new))) == len(set(z)) == len(set(new))
+
+
+@browser
 def test_answers_narrow_the_cloud(page, tmp_path):
     rng = np.random.default_rng(0)
     truth = np.arange(30) % 2
@@ -689,8 +711,8 @@ PAGES = sorted(p for p in (ROOT / "nbs").glob("*.ipynb")) if ROOT.exists() else 
 needs_pages = pytest.mark.skipif(not PAGES, reason="needs the notebooks")
 
 
-def saved():
-    "Page → the HTML of its saved explorables."
+def kept():
+    "Page → the HTML of its explorables as the notebook keeps it."
     found = {}
     for path in PAGES:
         nb = json.loads(path.read_text(encoding="utf-8"))
@@ -700,6 +722,27 @@ def saved():
         if texts:
             found[path.stem] = texts
     return found
+
+
+def saved():
+    "Page → the HTML of its explorables as the site shows it."
+    if str(ROOT / "tools") not in sys.path:
+        sys.path.insert(0, str(ROOT / "tools"))
+    import live
+
+    return {name: live.whole(texts) for name, texts in kept().items()}
+
+
+@needs_tools
+@needs_pages
+def test_a_page_carries_its_code_once_and_a_notebook_none():
+    pages = saved()
+    for name, texts in kept().items():
+        assert not any('"wasm"' in t or "const code" in t for t in texts), name
+        told = [json.loads(re.search(r"json\">(.*?)</script></div>", t)[1]) for t in texts]
+        modules = sum(t.count('"wasm"') for t in pages[name])
+        assert modules == len({c["kernel"] for c in told}), name
+        assert sum('const code = ""' not in t for t in pages[name]) == 1, name
 
 
 BORN = "02 10 10a 11 12 13 14 15 16 17 18 41 43 35 index".split()
@@ -717,7 +760,7 @@ def test_explorables_stand_where_their_idea_is_born_and_are_small():
 def test_every_explorable_asks_before_you_move_it():
     for path in PAGES:
         nb = json.loads(path.read_text(encoding="utf-8"))
-        if path.stem not in saved() or path.stem == "09_widgets":
+        if path.stem not in kept() or path.stem == "09_widgets":
             continue
         prose = ""
         for cell in nb["cells"]:
@@ -738,7 +781,7 @@ def test_saved_explorables_are_those_of_today(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import live
 
-    pages = [p for p in PAGES if p.stem in saved()]
+    pages = [p for p in PAGES if p.stem in kept()]
     assert live.refresh(pages, check=True) == []
 
 

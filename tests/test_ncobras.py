@@ -829,12 +829,74 @@ def test_published_is_none_of_ours():
         beyond_cap="drop",
         neighbours=None,
         finish="super_instances",
+        plain_beyond=None,
         show="verified",
         n_start=None,
         split_by="largest",
         representative="central",
     )
     assert all(ours[k] != paper[k] for k in ours)
+    assert NCOBRAS.as_published().noise == 0.05 and NCOBRAS().noise == "estimate"
+
+
+def test_answers_of_a_coin_end_in_a_clustering_without_them():
+    "Where answers carry nothing they choose among plain clusterings, and only that."
+    from sklearn.metrics import adjusted_rand_score as ari
+
+    X, y = blobs(n=120)
+
+    def after(est, seed):
+        coin = np.random.default_rng(seed)
+        return est.fit(X, oracle=lambda q: bool(coin.random() < 0.5), budget=120)
+
+    shown, torn = [], []
+    for seed in (3, 4, 5):
+        est = after(NCOBRAS(random_state=0), seed)
+        assert est.plain_ and est.noise_ > 1 / 6
+        plain = nc.plain_clusterings(est.state_.space, est.state_.neighbours, 120)
+        assert any((est.labels_ == z).all() for z in plain)
+        shown.append(ari(y, est.labels_))
+        trusting = after(NCOBRAS(0.05, random_state=0), seed)
+        assert not trusting.plain_
+        torn.append(ari(y, trusting.labels_))
+    assert np.mean(shown) > np.mean(torn)
+    form = NcobrasForm(plain_beyond=None)
+    never = after(NCOBRAS(random_state=0, form=form), 3)
+    assert not never.plain_ and never.noise_ > 1 / 6
+
+
+def test_right_answers_teach_that_nobody_errs():
+    from sklearn.metrics import adjusted_rand_score as ari
+
+    X, y = blobs(n=120)
+    est = NCOBRAS(random_state=0).fit(X, oracle=NoisyOracle(y), budget=60)
+    assert not est.plain_ and est.noise_ <= 0.05 and ari(y, est.labels_) > 0.95
+
+
+def test_the_plain_clustering_is_the_one_that_fewest_answers_contradict():
+    from sklearn.metrics import adjusted_rand_score as ari
+    from csc_nb.cobras import DistanceSpace, VectorSpace
+
+    X, y = blobs(n=60)
+    D = np.sqrt(((X[:, None] - X) ** 2).sum(-1))
+    rng = np.random.default_rng(0)
+    log = [((i, j), 1 if y[i] == y[j] else -1) for i, j in rng.integers(60, size=(30, 2))]
+    log += [((0, 1), 0)]
+    for space in (VectorSpace(X), DistanceSpace(D)):
+        near = nc.Neighbours(space, 60)
+        for graph, views in ((near, 2), (None, 1)):
+            found = nc.plain_clusterings(space, graph, 60)
+            assert len(found) == 7 * views and found[0].max() == 1
+            wrong = [
+                sum(a != 0 and (z[i] == z[j]) != (a > 0) for (i, j), a in log)
+                for z in found
+            ]
+            best = nc.least_contradicted(found, log)
+            assert (best == found[wrong.index(min(wrong))]).all()
+            assert ari(y, best) > 0.9
+    many = nc.plain_clusterings(VectorSpace(np.tile(X, (3, 1))), None, 180, sample=50)
+    assert all(len(z) == 180 for z in many)
+    assert max(ari(np.tile(y, 3), z) for z in many) > 0.9
 
 
 def test_verification_stops_when_sure_and_asks_when_not():

@@ -1,11 +1,13 @@
 """Tables in pieces: the same sums, the same labels, on threads, Dask and a cluster."""
 
 import os
+import re
 import subprocess
 import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -331,6 +333,117 @@ class TestRefusals:
         assert np.array_equal(by_id.labels_, by_row.labels_)
 
 
+class TestBadPieces:
+    "What is wrong is named once, with its chunk."
+
+    def refusal(self, call, kind=ValueError):
+        with pytest.raises(kind) as told:
+            call()
+        return str(told.value)
+
+    @pytest.mark.parametrize("form", ["list", "frames", "dask", "function"])
+    def test_a_word(self, form):
+        words = X[:, :3].astype(object)
+        words[850, 1] = "red"
+        pieces = np.array_split(words, 9)
+        table = dict(
+            list=pieces,
+            frames=[pd.DataFrame(p, columns=list("abc")) for p in pieces],
+            dask=da.from_array(words, chunks=(100, 3)),
+            function=lambda: iter(pieces),
+        )[form]
+        said = self.refusal(lambda: RDPMeans(3).fit(table))
+        column = "column 'b'" if form == "frames" else "column 1"
+        assert said == (
+            f"chunk 8 is no table of numbers: {column} has 'red' in row 50 of the chunk."
+        )
+
+    def test_frames_in_a_list_are_a_table_in_pieces(self):
+        frames = [pd.DataFrame(p, columns=list("abcd")) for p in (X[:450], X[450:])]
+        fit = RDPMeans(4, random_state=0).fit(frames, constraints=ANSWERS)
+        whole = RDPMeans(4, random_state=0).fit(X, constraints=ANSWERS)
+        assert np.array_equal(fit.labels_, whole.labels_)
+        other = [frames[0], frames[1][list("abdc")]]
+        said = self.refusal(lambda: RDPMeans(4).fit(other))
+        assert "chunk 1 has the columns a, b, d, c, but chunk 0 has a, b, c, d" in said
+
+    @pytest.mark.parametrize(
+        "what, words",
+        [("complex128", "complex numbers"), ("datetime64[D]", "dates"), ("m8[s]", "time")],
+    )
+    def test_numbers_that_are_no_measures(self, what, words):
+        strange = np.ones((9, 4), int).astype(what)
+        said = self.refusal(lambda: RDPMeans(4).fit([X, strange]))
+        assert said.startswith("chunk 1 is no table of numbers: it holds") and words in said
+
+    def test_what_can_be_read_once_only(self):
+        said = self.refusal(lambda: RDPMeans(4).fit(iter([X])), TypeError)
+        assert "cannot be read more than once" in said
+        once = iter([X[:450], X[450:]])
+        said = self.refusal(lambda: RDPMeans(4).fit(lambda: once))
+        assert "2 pieces on the first pass over the table and 0 on pass 2" in said
+
+    @pytest.mark.parametrize("dask", [False, True])
+    def test_new_rows(self, dask):
+        fit = RDPMeans(4, random_state=0).fit([X])
+        holes = X.copy()
+        holes[760, 2] = np.inf
+        tables = [np.array_split(T, 9) for T in (holes, X[:, :3])]
+        if dask:
+            tables = [da.from_array(T, chunks=(100, -1)) for T in (holes, X[:, :3])]
+        said = self.refusal(lambda: np.asarray(fit.predict(tables[0])))
+        assert "contains inf in chunk 7, column 2, row 60 of the chunk; 1 such" in said
+        said = self.refusal(lambda: np.asarray(fit.predict(tables[1])))
+        assert re.match(r"chunk \d: X has 3 features", said)
+
+
+def listen(chunks):
+    "What a bar would be told."
+    told = []
+    chunks.on_piece = lambda *what: told.append(what)
+    return told
+
+
+@pytest.mark.parametrize("form", ["pieces", "dask"])
+def test_every_piece_of_every_pass_is_told(form):
+    table = np.array_split(X, 5) if form == "pieces" else da.from_array(X, chunks=(180, 4))
+    chunks = Chunks(table)
+    told = listen(chunks)
+    plain = fit_chunks(RDPMeans(4, random_state=0), [X], constraints=ANSWERS, core=200)
+    fit = fit_chunks(RDPMeans(4, random_state=0), chunks, constraints=ANSWERS, core=200)
+    assert np.array_equal(np.asarray(fit.labels_), plain.labels_)
+    first = [what for what in told if what[2] == "pieces of pass 1"]
+    assert first == [(i, 5, "pieces of pass 1") for i in range(1, 6)]
+    assert {what[2] for what in told} >= {f"pieces of pass {i}" for i in (1, 2, 3)}
+
+
+@pytest.mark.slow
+def test_workers_read_an_array_on_disk_and_the_bar_is_told(tmp_path):
+    pytest.importorskip("dask.distributed")
+    import importlib.util
+
+    np.save(tmp_path / "rows.npy", np.repeat(X, 1200, axis=0))
+    lines = []
+
+    class Say:
+        def __call__(self, line):
+            lines.append(line)
+
+        def bar(self, *told):
+            lines.append(told)
+
+    how = dict(method="rdp-means", n_clusters=4)
+    here = cluster_file(tmp_path / "rows.npy", **how)
+    labels = np.load(here["out"])
+    here["out"].unlink()
+    (tmp_path / "rows.labels.npy.fit.npz").unlink()
+    there = cluster_file(tmp_path / "rows.npy", where="local", say=Say(), **how)
+    assert np.array_equal(np.load(there["out"]), labels)
+    assert (2, 2, "pieces of pass 1") in lines
+    shown = "dashboard http" if importlib.util.find_spec("bokeh") else "pip install bokeh"
+    assert lines[0].startswith("scheduler tcp://127.0.0.1") and shown in lines[0]
+
+
 class TestFiles:
     @pytest.mark.parametrize("est", FIVE[1:], ids=name)
     def test_a_labeller_says_what_the_estimator_says(self, est, tmp_path):
@@ -387,6 +500,7 @@ class TestFiles:
 MEMORY = """
 import resource, sys
 import numpy as np
+import pandas as pd
 from csc_nb import RDPMeans, TVClust
 table = np.load(sys.argv[1], mmap_mode="r")
 small = [np.asarray(table[:3000])]
@@ -458,7 +572,8 @@ def test_a_bar_is_drawn_on_terminals_only(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_cluster_of_two_workers_and_one_that_is_killed():
+@pytest.mark.parametrize("listening", [False, True])
+def test_a_cluster_of_two_workers_and_one_that_is_killed(listening):
     distributed = pytest.importorskip("dask.distributed")
     plain = fit_chunks(RDPMeans(4, random_state=0), [X], constraints=ANSWERS, core=200)
     with distributed.LocalCluster(
@@ -468,6 +583,8 @@ def test_a_cluster_of_two_workers_and_one_that_is_killed():
             table = da.from_array(X, chunks=(150, 4))
             victims = client.run(os.getpid)
             chunks = Chunks(table)
+            if listening:
+                listen(chunks)
 
             def kill_one(number):
                 if number == 3:

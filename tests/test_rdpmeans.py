@@ -13,6 +13,7 @@ from csc_nb.rdpmeans import (
     DIVERGENCES,
     DPMeans,
     RDPMeans,
+    RDPState,
     choose_xi,
     cluster_means,
     exact_prices,
@@ -389,6 +390,8 @@ def test_compiled_kernels_equal_their_python_twins():
         np.c_[2 * mu, np.zeros((2, 20))],
         np.r_[mu @ mu, room],
         np.r_[12 / 13, room],
+        np.full(12, -1, np.float32),
+        np.zeros(2),
         1,
         L.indptr,
         L.nbr,
@@ -417,6 +420,50 @@ def test_compiled_kernels_equal_their_python_twins():
         assert kernel(*a) == kernel.py_func(*b)
         np.testing.assert_array_equal(a[4], b[4])
         assert a[4].max() > 0
+
+
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_left_out_of_a_sweep_would_not_have_moved(seed, free):
+    """Every step once with what the last one knows, once seeing every row."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(0, 1.5, (6, 3))[rng.integers(0, 6, 4000)] + rng.normal(size=(4000, 3))
+    X[:5] *= 20  # clusters of one row come and go
+    pairs = rng.choice(4000, (300, 2), replace=False)
+    links = make_links(4000, *pairs.T, rng.choice([-1, 1], 300))
+    prob = rdp_problem(X, links, 60.0)._replace(max_clusters=np.inf if free else 6)
+    z, mu, size = cluster_means(X, rng.integers(0, 6, 4000))
+    s = RDPState(z, mu, 0.1, 0.1, np.inf, -1, 0)
+    left_out = 0
+    for step in range(30):
+        s = s._replace(xi1=0.1 * 1.3**step, xi2=0.1 * 1.3**step)
+        lazy = rdp_step(s, prob, np.random.default_rng(step))
+        whole = rdp_step(s._replace(rest=None), prob, np.random.default_rng(step))
+        np.testing.assert_array_equal(lazy.z, whole.z)
+        np.testing.assert_array_equal(lazy.mu, whole.mu)
+        assert (lazy.J, lazy.moved) == (whole.J, whole.moved)
+        s = lazy
+        if s.rest is not None:
+            left_out += int((s.rest.until > s.rest.way[0]).sum())
+    assert left_out > 10 * len(X)
+
+
+def test_a_state_that_was_changed_by_hand_sees_every_row():
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.normal(size=(300, 2)), rng.normal(6, 1, (300, 2))]
+    prob = rdp_problem(X, None, 1e4)
+    z, mu, _ = cluster_means(X, np.repeat([0, 1], 300))
+    s = RDPState(z, mu, 0.0, 0.0, np.inf, -1, 0)
+    for _ in range(3):
+        s = rdp_step(s, prob, rng)
+    wrong = np.where(np.arange(600) < 100, 1 - s.z, s.z)
+    z, mu, _ = cluster_means(X, wrong)
+    for other in (s._replace(z=z, mu=mu), s):
+        after = rdp_step(other, prob, np.random.default_rng(1))
+        np.testing.assert_array_equal(after.z, s.z)
+    far = prob._replace(X=X[::-1].copy(), phi=prob.phi[::-1].copy())
+    after = rdp_step(s, far, np.random.default_rng(1))
+    assert after.moved == 600
 
 
 @pytest.mark.parametrize("n", [1, 100, 4097, 10_000])

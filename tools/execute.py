@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 from machine import plain_arithmetic
 from nbclient import NotebookClient
+from shrink import shrink
 
 ROOT = Path(__file__).resolve().parent.parent
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -75,6 +76,7 @@ def run(path, slow=False, timeout=1800):
         "kernelspec": {"display_name": "python3", "language": "python", "name": "python3"},
         "executed": source_hash(nb),
     }
+    shrink(nb)
     nbformat.write(nb, path)
     subprocess.run(
         [Path(sys.executable).parent / "nbdev_clean", "--fname", str(path)],

@@ -5,6 +5,10 @@ A saved `Live` holds its own settings, so its output can be made anew without ru
 page. Pictures for browsers without WebAssembly are taken in Chromium: one for some
 positions of the first slider, or after some presses of a button. They are kept while the
 settings, the page part and the module stay the same. `--check` only tells what is old.
+
+A notebook keeps settings and pictures alone: Jupyter runs no script of a notebook that
+somebody else executed, so the page part and the modules would only weigh there. A page of
+the site carries each of them once (`whole`).
 """
 
 import argparse
@@ -48,18 +52,14 @@ def outputs(nb):
 
 
 def settings(text):
-    "What stands in a saved explorable: the fallback, and the settings with today's module."
+    "What stands in a saved explorable: the fallback, the settings, the kernel's mark."
     fallback, told = SAVED.search(text).groups()
     config = json.loads(told)
     module = config.get("kernel") or home(set(config["entries"]))
     about = json.loads((STATIC / "live" / f"{module}.json").read_text())
-    alone = "wasm" in config
     config = {"kernel": module} | config | {"entries": about["entries"]}
-    if alone:
-        from csc_nb.widgets import _packed, _static
-
-        config["wasm"] = _packed(_static(f"live/{module}.wasm", True))
-    return fallback, config, alone, about["fingerprint"]
+    config.pop("wasm", None)
+    return fallback, config, about["fingerprint"]
 
 
 def home(entries):
@@ -70,15 +70,42 @@ def home(entries):
     raise SystemExit(f"no module has {', '.join(sorted(entries))}: run `make live`")
 
 
-def without_code(text):
-    "An explorable whose page part an earlier one of the same page carries."
-    text = re.sub(r"^<style>.*?</style>", "", text, flags=re.S)
-    return re.sub(r'const code = "[^"]*"', 'const code = ""', text, count=1)
+def lean(config, fallback):
+    "What a notebook keeps of an explorable."
+    told = json.dumps(config).replace("</", "<\\/")
+    return (
+        f'<div class="csc-live"><div class="csc-live-still-picture">{fallback}</div>'
+        f'<script type="application/json">{told}</script></div>'
+        "<p><small>A picture of it: run this cell, or open this page on the site, and it "
+        "computes.</small></p>"
+    )
+
+
+def whole(texts):
+    "The explorables of one page with the page part and each module once, where first used."
+    from csc_nb.widgets import _packed, _static, live_html
+
+    made, seen = [], set()
+    for text in texts:
+        fallback, config, _ = settings(text)
+        kernel = config["kernel"]
+        if kernel not in seen:
+            config["wasm"] = _packed(_static(f"live/{kernel}.wasm", True))
+        made.append(live_html(config, fallback, not seen))
+        seen.add(kernel)
+    return made
+
+
+def complete(nb):
+    "Make the explorables of a notebook, as `nbformat` reads it, compute."
+    found = list(outputs(nb))
+    for (out, _), text in zip(found, whole([text for _, text in found])):
+        out["data"]["text/html"] = text
 
 
 def key_of(config, fingerprint):
     "Changes when the pictures would."
-    own = {k: v for k, v in config.items() if k not in ("wasm", "entries")}
+    own = {k: v for k, v in config.items() if k != "entries"}
     parts = [json.dumps(own, sort_keys=True), fingerprint]
     parts.append((STATIC / "live.js").read_text())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -202,24 +229,20 @@ class Camera:
 
 def refresh(paths, check=False):
     "Make the saved explorables of these notebooks anew; names of those that changed."
-    from csc_nb.widgets import live_html
-
     changed = []
     with Camera() as camera:
         for path in paths:
             nb = json.loads(path.read_text(encoding="utf-8"))
-            before, carried = json.dumps(nb), False
+            before = json.dumps(nb)
             for out, text in outputs(nb):
-                fallback, config, alone, fingerprint = settings(text)
+                fallback, config, fingerprint = settings(text)
                 key = key_of(config, fingerprint)
                 if f'"key": "{key}"' not in fallback:
                     if check:
                         changed.append(path.name)
                         continue
                     fallback = fallback_html(camera(config), key)
-                new = live_html(config, fallback, alone)
-                new = without_code(new) if carried else new
-                carried = carried or alone
+                new = lean(config, fallback)
                 name = f"Live: {config['draw']} with {len(config['sliders'])} sliders"
                 out["data"] = {
                     "text/html": new.splitlines(True),

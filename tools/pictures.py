@@ -52,6 +52,12 @@ LOOK = r"""() => {
   }
   for (const e of page.querySelectorAll('img'))
     if (seen(e) && e.complete && !e.naturalWidth) found.push(`no picture: ${words(e)}`);
+  for (const e of page.querySelectorAll('mjx-container:not([display="true"])')) {
+    const column = e.closest('p, li'), inside = e.firstElementChild;
+    if (seen(e) && column && inside
+        && inside.getBoundingClientRect().width > column.clientWidth + 2)
+      found.push(`cut off: an equation in ${words(column)}`);
+  }
   for (const e of page.querySelectorAll('p, .output, pre')) {
     if (!seen(e) || e.closest('div.highlight')) continue;
     if (/^\s*\|.*\|\s*$[\s\S]*^\s*\|?\s*:?-{2,}/m.test(e.innerText)
@@ -104,6 +110,16 @@ CUT_OFF = r"""() => {
   }
   for (const e of page.querySelectorAll('mjx-merror'))
     found.push('equation: ' + e.textContent);
+  const size = e => parseFloat(getComputedStyle(e).fontSize);
+  const beside = page.querySelector('mjx-container:not([display])');
+  for (const e of page.querySelectorAll('mjx-container[display="true"]')) {
+    const column = e.closest('div.math') || e.parentElement;
+    const inside = e.querySelector('mjx-math');
+    if (!beside || !column.offsetParent || !inside) continue;
+    if (size(e) > .98 * size(beside)) continue;
+    if (inside.scrollWidth < .8 * size(e) / size(beside) * column.clientWidth)
+      found.push('small equation: ' + (column.id || column.textContent.slice(0, 40)));
+  }
   for (const e of page.querySelectorAll('img'))
     if (e.offsetParent && e.getBoundingClientRect().right > window.innerWidth + 2)
       found.push('picture: ' + e.alt);
@@ -155,6 +171,7 @@ def look(
                 page.set_viewport_size(dict(width=width, height=900))
                 page.emulate_media(color_scheme=scheme)
                 page.wait_for_timeout(50)
+                page.evaluate("() => window.fitEquations && fitEquations()")
                 bad += [f"{name} at {width} px, {scheme}: {f}" for f in page.evaluate(LOOK)]
                 if shots:
                     Path(shots).mkdir(parents=True, exist_ok=True)

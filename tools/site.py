@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import live
 import nbformat
 from book import (
     NBS,
@@ -85,28 +86,50 @@ overflow-wrap: anywhere; }
 div.cell_output table, table.table { font-size: .88em; }
 .bd-article td code, .bd-article th code, .bd-article td code .pre {
   white-space: normal; overflow-wrap: normal; }
-html[data-theme="dark"] .bd-content div.cell_output .text_html:has(table.csc-table) {
+html[data-theme="dark"] .bd-content div.cell_output
+  .text_html:has(table.csc-table, .csc-run, .csc-frames) {
   background: transparent; color: var(--pst-color-text-base); }
 @media (max-width: 600px) {
+  section#all-pages tr > :nth-child(3) { display: none; }
   section#csc-nb > div.cell.tag_remove-input > div.cell_output > img {
     max-width: none; width: 44rem; } }
 table.csc-table th, table.csc-table td { padding: .1rem .7rem .1rem 0; }
+table.csc-table:has(th:nth-child(9)) { font-size: .78em; }
+table.csc-table:has(th:nth-child(9)) th, table.csc-table:has(th:nth-child(9)) td {
+  padding-right: .45rem; }
+table.dataframe th, table.dataframe td { padding: .1rem .55rem; }
+.bd-article table.table tr:not(:has(> :nth-child(3))) >
+  td:first-child:has(+ td code + code) { min-width: clamp(9rem, 20vw, 16rem); }
+.bd-article table.table tr:not(:has(> :nth-child(3))) > td + td code,
+.bd-article table.table tr:not(:has(> :nth-child(3))) > td + td code .pre {
+  overflow-wrap: anywhere; }
 html[data-theme="dark"] div.cell_output .text_html:has(.csc-live) {
   background: transparent !important; padding: 0; }
 h1 { font-size: 2rem; } h2 { font-size: 1.5rem; } h3 { font-size: 1.2rem; }
 """
 JS = """
-// A display equation wider than its column is set smaller, down to two thirds;
-// beyond that it scrolls.
+// A display equation wider than its column is set smaller, down to two thirds of the
+// text; beyond that it scrolls. One inside a line cannot break, so it is set smaller too.
 function fitEquations() {
   for (const box of document.querySelectorAll('mjx-container[display="true"]')) {
     const column = box.closest("div.math") || box.parentElement;
-    box.style.fontSize = "";
+    box.dataset.size = box.dataset.size ?? box.style.fontSize;  // MathJax' own
+    box.style.fontSize = box.dataset.size;
     const wide = box.scrollWidth / Math.max(1, column.clientWidth);
     if (wide > 1 && column.clientWidth) {
       const now = parseFloat(getComputedStyle(box).fontSize);
-      box.style.fontSize = Math.max(now / wide * .99, now * .66) + "px";
+      const text = parseFloat(getComputedStyle(column).fontSize);
+      box.style.fontSize = Math.max(now / wide * .99, text * .66) + "px";
     }
+  }
+  for (const box of document.querySelectorAll('mjx-container:not([display="true"])')) {
+    const column = box.closest("p, li"), inside = box.firstElementChild;
+    box.dataset.size = box.dataset.size ?? box.style.fontSize;
+    box.style.fontSize = box.dataset.size;
+    if (!column || !column.clientWidth || !inside) continue;
+    const wide = inside.getBoundingClientRect().width / column.clientWidth;
+    const now = parseFloat(getComputedStyle(box).fontSize);
+    if (wide > 1) box.style.fontSize = Math.max(now / wide * .99, now * .5) + "px";
   }
 }
 function watchEquations() {
@@ -164,6 +187,31 @@ def words(path):
     }
 
 
+OBJECT = re.compile(r"\s*(\[|\()?<?(matplotlib\.|Text\(|Axes|Figure size|AxesImage)")
+
+
+def told(output):
+    "What a result says in plain text, when it says nothing else."
+    data = output.get("data", {})
+    return "".join(data["text/plain"]) if set(data) == {"text/plain"} else ""
+
+
+def divided(cell):
+    """A cell; and a second one for its captioned pictures when it shows something else,
+    since a caption would stand below each of them."""
+    drawn = [o for o in cell.outputs if "image/png" in o.get("data", {})]
+    rest = [o for o in cell.outputs if o not in drawn]
+    shown = cell.metadata.get("mystnb", {})
+    if not drawn or not rest or "figure" not in shown:
+        return [cell]
+    pictures = nbformat.v4.new_code_cell("", id=f"{cell.id}-picture", outputs=drawn)
+    pictures.metadata["tags"] = ["remove-input"]
+    own = {k: shown.pop(k) for k in ("figure", "image") if k in shown}
+    pictures.metadata["mystnb"] = nbformat.from_dict(own)
+    cell.outputs = rest
+    return [cell, pictures]
+
+
 def readable(cells, said):
     """Cells as a reader wants them: no directives, and no signature where the source
     itself follows; `said` has captions and alternative texts. A picture whose caption is
@@ -188,13 +236,16 @@ def readable(cells, said):
                     c.metadata.setdefault("mystnb", {})["code_prompt_show"] = inside
             if caption and not after.startswith("*Figure"):
                 c.metadata.setdefault("mystnb", {})["figure"] = {"caption": caption}
+            c.outputs = [o for o in c.get("outputs", []) if not OBJECT.match(told(o))]
             image = {"alt": alt} if alt else {}
-            for o in c.get("outputs", []):  # a sharp picture is shown at its size in ink
+            for o in c.outputs:  # a sharp picture is shown at its size in ink
                 shown = o.get("metadata", {}).get("image/png", {}).get("width")
                 image |= {"width": f"{shown}px"} if shown else {}
             if image:
                 c.metadata.setdefault("mystnb", {})["image"] = image
-        out.append(c)
+            out += divided(c)
+        else:
+            out.append(c)
     return out
 
 
@@ -247,11 +298,15 @@ def prepare(proc, src):
             ),
         ]
         nb.cells = readable(nb.cells, words(NBS / path))
+        live.complete(nb)
         if str(path) in names:
             links = ", ".join(f"[{n}](api/{n}.md)" for n in names[str(path)])
             nb.cells.insert(1, nbformat.v4.new_markdown_cell(f"Reference: {links}"))
         for c in nb.cells:
             for o in c.get("outputs", []):
+                if "csc-table" in o.get("data", {}).get("text/html", ""):
+                    html_of = o.data["text/html"]  # a number and its spread stay together
+                    o.data["text/html"] = html_of.replace(" ± ", "&nbsp;±&nbsp;")
                 if "text/markdown" in o.get("data", {}):
                     text = local_links("".join(o.data["text/markdown"]), path, pages)
                     o.data["text/markdown"] = re.sub(

@@ -131,7 +131,7 @@ class _SpectralMethod(ConstrainedClusterer):
         X = self._validate_X(X, accept_sparse="csr" if given else False)
         c = as_constraints(constraints, X.shape[0], sample_id, index=index)
         K, rs = self._check_n_clusters(X.shape[0]), check_random_state(self.random_state)
-        # An affinity says nothing of an order; of other rows, the order they came in is none.
+        # the order in which rows came is none; an affinity is taken as it stands
         rows = np.arange(X.shape[0]) if given else row_order(X)
         X = X if given else X[rows]
         W = self._affinity(X)

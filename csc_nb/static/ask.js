@@ -49,7 +49,7 @@ function onKey(event) {
 function render({ model, el }) {
   const root = tag("div", { class: "csc-ask", tabindex: 0, role: "group" });
   const parts = {};
-  for (const name of ["head", "form", "question", "answers", "more", "message", "tables", "conflict", "panel", "results", "help"]) {
+  for (const name of ["head", "jump", "form", "question", "answers", "more", "message", "tables", "conflict", "panel", "results", "help"]) {
     parts[name] = tag("div", { class: `csc-${name}` });
     root.append(parts[name]);
   }
@@ -188,7 +188,10 @@ function render({ model, el }) {
 
   function drawConflict(c) {
     parts.conflict.replaceChildren();
+    parts.jump.replaceChildren();
     if (!c) return;
+    const show = () => parts.conflict.scrollIntoView({ behavior: "smooth", block: "start" });
+    parts.jump.append(tag("button", { type: "button", class: "csc-do-jump", style: "border-color:#e69f00", onclick: show }, `⚠ ${c.title} ↓`));
     const box = tag("div", { class: "csc-alert", role: "alert" }, tag("b", {}, c.title), tag("p", { class: "csc-note" }, c.text));
     c.suspects.forEach((s, place) => {
       const fix = tag("button", { type: "button", class: "csc-fix", onclick: () => go("change", { k: s.k, value: s.value }) }, s.fix);
@@ -275,7 +278,7 @@ function render({ model, el }) {
       document.body.classList.add("csc-page");
       document.body.classList.toggle("csc-page-dark", dark);
       const colour = dark ? "#15171b" : "#ffffff";
-      for (const node of [document.documentElement, document.body]) node.style.setProperty("background", colour, "important");
+      for (let node = el; node; node = node.parentElement) node.style.setProperty("background", colour, "important");
       document.body.style.minHeight = "100vh";
     }
   }

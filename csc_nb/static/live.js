@@ -773,7 +773,7 @@
   };
 
   // ---------------------------------------------------------------- three experts
-  const TEAM = ["Ann", "Ben", "Cem"];
+  const TEAM = ["Ann", "Ben", "Cem"], SOME_ROUNDS = 8;  // while a slider moves over many points
   scenes.experts = {
     points: true,
     compute(s) {
@@ -782,15 +782,16 @@
         const lie = luck === -1 || luck >= truth[who];
         return {a, b, who, value: lie ? -value : value, lie};
       });
+      const rounds = Math.min(Math.round(v.sweep), s.coarse ? SOME_ROUNDS : Infinity);
       const K = s.groups || 3, out = s.kernels.call("expert_run", {X: flat(s.points), ...linkArrays(list), who: list.map(l => l.who), n, d: 2, k: K,
-        draws: s.draws.slice(0, 5 * K), starts: 5, rounds: Math.round(v.sweep), R: null, alpha: null, beta: null, M: 3, z: null});
+        draws: s.draws.slice(0, 5 * K), starts: 5, rounds, R: null, alpha: null, beta: null, M: 3, z: null});
       const told = truth.map((_, m) => list.filter(l => l.who === m));
       const real = told.map(l => l.filter(x => !x.lie).length / Math.max(l.length, 1));
       const found = [0, 1, 2].map(m => {  // shares of right answers, as the beliefs have it
         const same = told[m].filter(l => l.value > 0).length / Math.max(told[m].length, 1);
         return [out.alpha[m], out.beta[m], same];
       });
-      return {list, truth, real, found, z: s.truth ? matched(out.z, s.truth) : Array.from(out.z), alpha: out.alpha, beta: out.beta};
+      return {list, truth, real, found, rounds, z: s.truth ? matched(out.z, s.truth) : Array.from(out.z), alpha: out.alpha, beta: out.beta};
     },
     paint(board, s, r) {
       const narrow = board.wide < 560, side = narrow ? 0 : 260, size = Math.min(board.wide - side, s.height);
@@ -815,7 +816,7 @@
     },
     say(s, r) {
       const each = TEAM.map((name, m) => `${name}: found ${round(r.alpha[m])} for “same” and ${round(r.beta[m])} for “different”, really right in ${round(r.real[m])}`);
-      return `After ${many(Math.round(s.values.sweep), "round")}. ${each.join("; ")}. ` +
+      return `After ${many(r.rounds, "round")}. ${each.join("; ")}. ` +
         (s.truth ? `Agreement with the truth ${round(agreement(r.z, s.truth))}.` : "");
     },
   };
@@ -890,7 +891,7 @@
       const out = s.kernels.call("shadow_run", {...given, angles: [rad(v.theta)], steps: 1});
       const F = Array.from(s.all.J1, (j, i) => j - v.mu * s.all.J2[i]);
       return {list: [], z: Array.from(out.z), score, foot: out.foot, J1: out.J1[0], J2: out.J2[0], slope: out.slope[0], F, steps,
-        best: F.indexOf(Math.min(...F)) * 180 / (steps - 1)};
+        best: lowest(F) * 180 / (steps - 1)};
     },
     paint(board, s, r) {
       const narrow = board.wide < 560, size = Math.min(narrow ? board.wide : board.wide * .5, s.height);
@@ -934,6 +935,11 @@
         `F ${Math.abs(r.slope) < .005 ? "is flat here" : `falls when the arrow turns ${r.slope > 0 ? "clockwise" : "counter-clockwise"}`}. The best direction is ${Math.round(r.best)}°.`;
     },
   };
+  function lowest(F) {  // where a closed curve is lowest, between its places too: the vertex through three of them
+    const m = F.length - 1, at = F.indexOf(Math.min(...F.slice(0, m)));  // the last place is the first again
+    const [a, b, c] = [F[(at + m - 1) % m], F[at], F[(at + 1) % m]], bend = a - 2 * b + c;
+    return (at + (bend > 0 ? (a - c) / (2 * bend) : 0) + m) % m;
+  }
   function spreadOf(v) {  // the median distance
     const some = v.slice(0, 80), gaps = [];
     some.forEach((p, i) => { for (let j = 0; j < i; j++) gaps.push(Math.abs(p - some[j])); });
@@ -1119,12 +1125,28 @@
     },
   };
 
-  function matched(z, y) {  // the same clusters, numbered like `y` where they share most points
+  function matched(z, y) {  // the same clusters, numbered like `y` so that most points agree
     const shared = new Map(), name = new Map(), taken = new Set();
     z.forEach((k, i) => { const key = k + " " + y[i]; shared.set(key, (shared.get(key) || 0) + 1); });
-    for (const [key] of [...shared].sort((a, b) => b[1] - a[1])) {
+    const give = (k, c) => { name.set(k, c); taken.add(c); };
+    const zs = [...new Set(z)], ys = [...new Set(y)], common = (k, c) => shared.get(k + " " + c) || 0;
+    if (ys.length <= 8) {  // the best of all ways: `best[used]` over the names that are used, cluster by cluster
+      let best = new Map([[0, [0, []]]]);
+      for (const k of zs) {
+        const next = new Map();
+        for (const [used, [points, pairs]] of best)
+          for (let c = -1; c < ys.length; c++) {
+            if (c >= 0 && (used >> c & 1 || !common(k, ys[c]))) continue;
+            const now = c < 0 ? used : used | 1 << c, more = points + (c < 0 ? 0 : common(k, ys[c]));
+            if (!next.has(now) || next.get(now)[0] < more) next.set(now, [more, c < 0 ? pairs : [...pairs, [k, ys[c]]]]);
+          }
+        best = next;
+      }
+      const [, pairs] = [...best.values()].reduce((a, b) => b[0] > a[0] ? b : a);
+      for (const [k, c] of pairs) give(k, c);
+    } else for (const [key] of [...shared].sort((a, b) => b[1] - a[1])) {
       const [k, c] = key.split(" ").map(Number);
-      if (!name.has(k) && !taken.has(c)) { name.set(k, c); taken.add(c); }
+      if (!name.has(k) && !taken.has(c)) give(k, c);
     }
     let next = 0;
     for (const k of new Set(z)) if (!name.has(k)) {
@@ -1483,5 +1505,5 @@
       return ((t ^ t >>> 14) >>> 0) / 4294967296;
     };
   }
-  window.cscLive = {mount, inflate, Kernels, scenes, agreement};
+  window.cscLive = {mount, inflate, Kernels, scenes, agreement, matched};
 })();
