@@ -36,7 +36,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .constraints import as_constraints, side_information_keyword
 from .graph import csr_adjacency
@@ -724,6 +724,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """
         from csc_nb.report import result_frame
 
+        check_is_fitted(self)
         return result_frame(self, backend)
 
     def plot(self, X, ax=None):
@@ -736,6 +737,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         """
         from csc_nb.report import plot_result
 
+        check_is_fitted(self)
         return plot_result(self, X, ax)
 
     def _check_params(self):
@@ -757,6 +759,11 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
         if len(set(map(str, names))) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ValueError(f"the column {twice!r} stands twice in X: rename one.")
+        if hasattr(X, "iloc") and X.ndim == 2 and X.shape[1] == 0:
+            raise ValueError(
+                f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is "
+                f"required by {type(self).__name__}."
+            )
         try:
             A = validate_data(self, X, **{"dtype": np.float64, "order": "C", **kwargs})
         except TypeError as e:
@@ -765,7 +772,7 @@ class ConstrainedClusterer(ClusterMixin, BaseEstimator):
             more = self._why_bad(X)
             if more:
                 raise ValueError(f"{e}{more}") from None
-            if "convert" in str(e):
+            if "convert" in str(e) or "setting an array element" in str(e):
                 raise ValueError(f"X is no table of numbers: {e}") from None
             raise
         if isinstance(A, np.ndarray) and A.ndim == 2:

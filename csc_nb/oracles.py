@@ -241,6 +241,20 @@ def _seed(random_state):
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
+def _one_label_each(y):
+    "The true labels as an array, one for each row."
+    try:
+        found = np.asarray(y)
+    except ValueError:
+        found = np.empty((0, 0))
+    if found.ndim != 1:
+        raise ValueError(
+            f"y must hold one label for each row; got {type(y).__name__} of shape "
+            f"{found.shape or 'none'}."
+        )
+    return found
+
+
 def _chance(name, value, meaning, top):
     number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not number or not 0 <= value < top:
@@ -264,13 +278,10 @@ class _Person:
     "A simulated person who knows `y`; subclasses say how the truth is bent."
 
     def __init__(self, y, persistent=False, random_state=None):
-        self.y, self.persistent, self.seed = np.asarray(y), persistent, _seed(random_state)
+        self.y, self.persistent = _one_label_each(y), persistent
+        self.seed = _seed(random_state)
         if not isinstance(persistent, (bool, np.bool_)):
             raise ValueError(f"persistent must be True or False, got {persistent!r}.")
-        if self.y.ndim != 1:
-            raise ValueError(
-                f"y must hold one label for each row; got shape {self.y.shape}."
-            )
         self.n_samples, self.asked = self.y.shape[0], {}
 
     def __call__(self, q):
@@ -470,13 +481,11 @@ class ExpertPanel:
         *,
         random_state=None,  # seed
     ):
-        self.y, self.seed = np.asarray(y), _seed(random_state)
-        self.sensitivity = np.atleast_1d(np.asarray(sensitivity, float))
-        self.specificity = (
-            self.sensitivity
-            if specificity is None
-            else np.atleast_1d(np.asarray(specificity, float))
-        )
+        self.y, self.seed = _one_label_each(y), _seed(random_state)
+        self.sensitivity = self._chances("sensitivity", sensitivity)
+        self.specificity = self.sensitivity
+        if specificity is not None:
+            self.specificity = self._chances("specificity", specificity)
         if self.sensitivity.shape != self.specificity.shape:
             raise ValueError(
                 f"{len(self.sensitivity)} sensitivities but {len(self.specificity)} "
@@ -493,6 +502,19 @@ class ExpertPanel:
                 "right lies between 0 and 1."
             )
         self.n_experts, self.n_samples = len(self.sensitivity), len(self.y)
+
+    @staticmethod
+    def _chances(name, given):
+        "One number for each expert."
+        try:
+            found = np.atleast_1d(np.asarray(given, float))
+        except (TypeError, ValueError):
+            found = np.empty((0, 0))
+        if found.ndim != 1:
+            raise ValueError(
+                f"{name}={given!r}: give one number between 0 and 1 for each expert."
+            )
+        return found
 
     def sample(
         self,

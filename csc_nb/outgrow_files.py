@@ -347,7 +347,13 @@ def answer_pieces(
     elif hasattr(source, "iloc"):
         yield source
     else:
-        yield from source() if callable(source) else source
+        frames = source() if callable(source) else source
+        if not hasattr(frames, "__iter__"):
+            raise ValueError(
+                "answers in pieces are frames, one after the other; "
+                f"the source gave {frames!r:.40}."
+            )
+        yield from frames
 
 
 def stream_answers(

@@ -599,7 +599,7 @@ def _suspicion(a):
 
 
 def _frame(columns, backend):
-    if backend not in ("pandas", "polars"):
+    if not isinstance(backend, str) or backend not in ("pandas", "polars"):
         raise ValueError(f"backend={backend!r}: say 'pandas' or 'polars'.")
     if backend == "polars":
         import polars

@@ -885,7 +885,10 @@ class SoftmaxPredictor:
         X
         """
         check_is_fitted(self, "coef_")
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        if hasattr(self, "_validate_X"):  # names the columns that are no numbers
+            X = self._validate_X(X, reset=False)
+        else:
+            X = validate_data(self, X, reset=False, dtype=np.float64)
         return logits(X, self.coef_, self.intercept_)
 
     def predict_log_proba(self, X):

@@ -704,6 +704,22 @@ def test_people_with_logs_of_one_name_are_two_people(tmp_path):
     assert [a["annotator"] for a in merged.accuracy] == ["ann", "bob"]
 
 
+def test_people_whose_logs_name_nobody_are_told_apart_by_their_folders(tmp_path):
+    from csc_nb.labelling import Items, merge_annotators
+
+    logs = [tmp_path / who / "log.jsonl" for who in ("ann", "bob")]
+    for log, word in zip(logs, (1, -1)):
+        log.parent.mkdir()
+        with Journal(log) as j:
+            for n in range(5):
+                j.append("answer", n=n, kind="pair", items=[n, n + 1], answer=word)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        items = Items(pd.DataFrame(X, columns=["u", "v"]))
+        merged = merge_annotators(logs, items, 2, n_init=1, random_state=0)
+    assert [a["annotator"] for a in merged.accuracy] == [str(p) for p in logs]
+
+
 def test_a_session_in_a_locked_folder_says_so_and_loses_nothing(tmp_path):
     "As an ordinary user: a log may not be made, and one that is there may only be read."
     folder = tmp_path / "locked"

@@ -34,6 +34,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import sparse
 
 import csc_nb
 from csc_nb import cli, files, formats, metrics
@@ -644,6 +645,193 @@ def forms(rng):
     return made_of.__name__, lambda: made_of(given, n, ids)
 
 
+def other_table(rng, X):
+    "The same numbers as a table of another kind, or nearly a table."
+    n, d = X.shape
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(d)])
+    kind = int(rng.integers(20))
+    ways = [
+        lambda: frame.convert_dtypes(),
+        lambda: frame.astype("Float64").mask(frame > 3),
+        lambda: frame.assign(c0=pd.Categorical(["u", "v"] * (n // 2) + ["u"] * (n % 2))),
+        lambda: frame.assign(c0=pd.date_range("2020-01-01", periods=n)),
+        lambda: frame.assign(c0=pd.to_timedelta(np.arange(n), "h")),
+        lambda: frame.set_index(pd.MultiIndex.from_product([[1], range(n)])),
+        lambda: frame.set_axis(pd.MultiIndex.from_product([["a"], range(d)]), axis=1),
+        lambda: frame.assign(c0=[[1, 2]] * n),
+        lambda: frame.assign(c0=[complex(1, 2)] * n),
+        lambda: frame.iloc[:, :0],
+        lambda: frame["c0"],
+        lambda: sparse.csr_matrix(X),
+        lambda: sparse.coo_array(X),
+        lambda: np.rec.fromarrays(X.T),
+        lambda: np.array([tuple(r) for r in X.tolist()] + [None], dtype=object)[:-1],
+        lambda: (row for row in X),
+        lambda: X.astype(np.longdouble),
+        lambda: X.astype("datetime64[s]"),
+        lambda: np.broadcast_to(X[:1], X.shape),
+        lambda: {"c0": X[:, 0].tolist()},
+    ]
+    return ways[kind]()
+
+
+def kinds(rng):
+    "A fit on a table of another kind, and a prediction for one."
+    cls = PASSIVE[str(rng.choice(list(PASSIVE)))]
+    X, y = table(rng, 20, tidy=True)
+    odd_table = other_table(rng, X)
+    later = bool(rng.random() < 0.4) and hasattr(cls, "predict")
+
+    def call():
+        if not later:
+            labels = made(cls).fit(odd_table).labels_
+            if len(labels) != 20:
+                raise Silent(f"{cls.__name__}: {len(labels)} labels of 20 rows")
+            return
+        est = made(cls).fit(X)
+        found = est.predict(odd_table)
+        if len(found) != 20 or not set(found) <= set(range(est.n_clusters_)):
+            raise Silent(f"{cls.__name__}.predict: {found!r:.60}")
+
+    return f"{cls.__name__}{' predict' if later else ''}: {type(odd_table).__name__}", call
+
+
+def predictions(rng):
+    "What a fitted method says of odd rows."
+    known = [k for k in PASSIVE if any(hasattr(PASSIVE[k], m) for m in AFTER)]
+    cls = PASSIVE[str(rng.choice(known))]
+    X, y = table(rng, 20, tidy=True)
+    Z = table(rng, 12)[0] if rng.random() < 0.7 else odd(rng)
+    method = str(rng.choice([m for m in AFTER if hasattr(cls, m)]))
+    fitted = bool(rng.random() < 0.85)
+
+    def call():
+        est = made(cls)
+        est = est.fit(X) if fitted else est
+        getattr(est, method)(Z)
+
+    return f"{cls.__name__}.{method}", call
+
+
+AFTER = ("predict", "predict_proba", "transform", "result_frame", "score")
+
+
+def judges(rng):
+    "Methods that hear answers alone, with odd answers and odd settings."
+    from csc_nb.answer_model import AnswerClustering
+    from csc_nb.correlation import CorrelationClustering
+
+    cls = (AnswerClustering, CorrelationClustering)[int(rng.integers(2))]
+    n = int(rng.integers(4, 16))
+    given = answers(rng, n)
+    known = [p for p in inspect.signature(cls.__init__).parameters if p != "self"]
+    setting = {str(rng.choice(known)): odd(rng)} if rng.random() < 0.5 else {}
+    X = table(rng, n)[0] if rng.random() < 0.5 else None
+
+    def call():
+        est = cls(random_state=0) if "random_state" in known else cls()
+        est.set_params(**setting)
+        est.fit(given) if X is None else est.fit(X, given)
+        if len(est.labels_) and est.labels_.min() < 0:
+            raise Silent(f"{cls.__name__}: a row without a cluster")
+
+    return f"{cls.__name__}({setting!r:.50}).fit", call
+
+
+def labelling(rng):
+    "A labelling session with odd settings and odd answers."
+    X, y = table(rng, 12, tidy=True)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    frame.insert(0, "name", [f"p{i}" for i in range(12)])
+    kind = (csc_nb.AskPairs, csc_nb.AskTriplets)[int(rng.integers(2))]
+    known = [p for p in inspect.signature(kind).parameters if p not in ("table", "log")]
+    known = [p for p in known if not p.startswith(("kw", "args"))]
+    setting = {str(rng.choice(known)): odd(rng)} if known and rng.random() < 0.6 else {}
+    log = os.path.join(HERE, f"s{rng.integers(10**9)}.jsonl")
+    said = [odd(rng) if rng.random() < 0.5 else "same" for _ in range(3)]
+
+    def call():
+        session = kind(frame, **{"log": log, **setting})
+        try:
+            for word in said:
+                before = len(session.learner.answers_)
+                if session.turn is None:
+                    return
+                try:
+                    session.answer(session.turn.id, word)
+                except Exception:
+                    if len(session.learner.answers_) != before:
+                        raise Silent(f"refused {word!r:.30} and kept it") from None
+                    raise
+        finally:
+            session.close()
+
+    return f"{kind.__name__}({setting!r:.60})", call
+
+
+def saved_runs(rng):
+    "A damaged file of a run, read back by the report and by predictions."
+    X, y = table(rng, 14, tidy=True)
+    data, out = Path(HERE) / "r.csv", Path(HERE) / "r_out.csv"
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(X.shape[1])])
+    frame.to_csv(data, index=False)
+    run = out.with_suffix(".json")
+    if not run.exists():
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            cli.main(["cluster", str(data), "--out", str(out), "--n-clusters", "2",
+                      "--method", "pck-means", "--quiet"])  # fmt: skip
+        run.with_suffix(".whole").write_bytes(run.read_bytes())
+    whole = json.loads(run.with_suffix(".whole").read_bytes())
+    place, where = whole, []
+    for _ in range(int(rng.integers(1, 4))):  # walk to a place inside and change it
+        if isinstance(place, dict) and place:
+            key = str(rng.choice(list(place)))
+        elif isinstance(place, list) and place:
+            key = int(rng.integers(len(place)))
+        else:
+            break
+        where.append(key)
+        if not isinstance(place[key], (dict, list)):
+            break
+        holder, place = place, place[key]
+    holder = whole
+    for key in where[:-1]:
+        holder = holder[key]
+    values = [None, -1, "x", [], {}, 1e308, True, [[1], [2, 3]], "=1+1", 10**30]
+    change = int(rng.integers(len(values) + 1))
+    if where and change == len(values):
+        del holder[where[-1]]
+    elif where:
+        holder[where[-1]] = values[change]
+    run.write_text(json.dumps(whole), encoding="utf-8")
+    command = ["report", str(run), "--out", str(Path(HERE) / "r.html")]
+    if rng.random() < 0.6:
+        command = ["predict", str(run), str(data), "--out", str(Path(HERE) / "r2.csv")]
+
+    def call():
+        stop = []
+
+        def kept(e):
+            stop.append(e)
+            return sentence(e)
+
+        sentence, cli._sentence = cli._sentence, kept
+        try:
+            cli.main(command)
+        except SystemExit as e:
+            if e.code not in (0, 2):
+                raise RuntimeError(f"exit status {e.code}") from None
+        finally:
+            cli._sentence = sentence
+        if stop:
+            raise stop[0]
+
+    return f"{command[0]}: {where} = {change}", call
+
+
 def measures(rng):
     "Measures and small functions on odd labels."
     name = str(rng.choice([m for m in metrics.__all__ if callable(getattr(metrics, m))]))
@@ -679,7 +867,8 @@ GROUPS = {
     "files": (readers, writers, round_trips),
     "silent": (relations,),
     "raw": (parameters, fits, arguments, containers, forms, measures, sessions),
-    "let in": (command_line,),
+    "let in": (command_line, saved_runs),
+    "other": (kinds, predictions, judges, labelling),
 }
 HERE = None
 
@@ -726,7 +915,7 @@ def main():
     signal.signal(signal.SIGVTALRM, too_long)
     for source in Path(csc_nb.__file__).parent.rglob("*.py"):  # as they are now
         raise_lines(str(source))
-    share = {"files": 0.2, "silent": 0.15, "raw": 0.5, "let in": 0.15}
+    share = {"files": 0.15, "silent": 0.1, "raw": 0.4, "let in": 0.15, "other": 0.2}
     table_, wrong = {}, 0
     with tempfile.TemporaryDirectory() as HERE:
         os.chdir(HERE)

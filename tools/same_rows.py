@@ -22,7 +22,8 @@ SORTED = (
     "sorts rows and answers inside now, so that their order does not matter: other draws"
 )
 FAMILY = "cop-kmeans pck-means mpck-means cvqe lcvqe seeded-kmeans constrained-kmeans"
-FAMILY += " constrained-em crowd-vote cosc itml lsml mmc rca"
+FAMILY += " constrained-em crowd-vote cosc itml lsml mmc rca semicrowd"
+FAMILY += " flexible-spectral spectral spectral-learning spectral-regularization"
 CHANGED = {  # method → why its committed rows differ from today's; see CHANGELOG.md
     **dict.fromkeys(FAMILY.split(), SORTED),
     "tvclust": f"{SPACE}, and a study tells it K",

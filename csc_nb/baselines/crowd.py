@@ -29,6 +29,7 @@ from threadpoolctl import ThreadpoolController
 from ..constraints import Constraints, as_constraints
 from ..estimators import ConstrainedClusterer, answers_in_pieces
 from ..graph import tally_pairs
+from ..spaces import row_order
 from ..spectral import spectral_labels
 
 # %% ../../nbs/23_crowd_baselines.ipynb #3c693503
@@ -558,10 +559,11 @@ class _OrKMeans(ConstrainedClusterer):
     objective_history_: list  # cost
     n_iter_: int  # rounds
 
-    def _plain(self, X, K, seed, c):
-        "K-means, when there is nothing to listen to."
+    def _plain(self, X, K, seed, c, place=slice(None)):
+        "K-means, when there is nothing to listen to; `place` of each of the user's rows."
         km = KMeans(K, n_init=10, random_state=seed).fit(X)
-        used, self.labels_ = np.unique(km.labels_, return_inverse=True)
+        used, labels = np.unique(km.labels_, return_inverse=True)
+        self.labels_ = labels[place]
         self.n_clusters_, self.n_iter_ = len(used), km.n_iter_
         self.objective_history_ = [float(km.inertia_)]
         self._mean, self._map = np.zeros(X.shape[1]), np.eye(X.shape[1])
@@ -879,11 +881,15 @@ class SemiCrowd(_OrKMeans):
                 f"low={self.low}, high={self.high}: shares of 'same' up to low count as "
                 "different, from high on as same; low must be below high."
             )
+        order = row_order(X)  # the order in which the rows came says nothing
+        X, place = X[order], np.argsort(order)
         a, b, value = filter_votes(count_votes(c), self.low, self.high)
         if not len(a):
-            return self._plain(X, K, seed, c)
-        rows, inv = np.unique(np.r_[a, b], return_inverse=True)
-        i, j = inv.ravel()[: len(a)], inv.ravel()[len(a) :]
+            return self._plain(X, K, seed, c, place)
+        a, b = np.sort([place[a], place[b]], axis=0)
+        by = np.lexsort((b, a))
+        rows, inv = np.unique(np.r_[a[by], b[by]], return_inverse=True)
+        (i, j), value = inv.reshape(2, -1), value[by]
         start = self._first_factors(X[rows], K, seed)
         self.factors_, history = complete_similarity(i, j, value, start, self.mu)
         self._mean, self.objective_history_ = X[rows].mean(0), history
@@ -891,7 +897,8 @@ class SemiCrowd(_OrKMeans):
         self._map = metric_map(X[rows] - self._mean, centred, self.ridge)
         km = KMeans(K, n_init=self.n_init, random_state=seed)
         km.fit((X - self._mean) @ self._map)
-        used, self.labels_ = np.unique(km.labels_, return_inverse=True)
+        used, labels = np.unique(km.labels_, return_inverse=True)
+        self.labels_ = labels[place]
         self._centres, self.n_clusters_ = km.cluster_centers_[used], len(used)
         self.n_iter_ = len(history)
         return self._suspect(c)

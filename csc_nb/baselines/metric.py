@@ -28,10 +28,11 @@ from csc_nb.baselines.kmeans import (
     ABOVE_0,
     AT_LEAST_0,
     COUNT,
+    in_order,
     mean_var,
     sort_answers,
 )
-from ..constraints import Constraints, as_triplets
+from ..constraints import Constraints, Triplets, as_triplets
 from ..estimators import ConstrainedClusterer, broken_answers, frame_index
 from ..graph import ml_components
 
@@ -939,7 +940,8 @@ class MetricKMeans(ConstrainedClusterer):
 
     def _fit(self, X, c, more):
         K, rng = self._check_n_clusters(len(X)), check_random_state(self.random_state)
-        answers = sort_answers(c.a, c.b, c, len(X))
+        rows, answers = in_order(X, c)  # neither order says anything
+        Z, more = np.ascontiguousarray(X[rows]), self._renumber(more, rows)
         learner = self._new_learner()
         if "random_state" in learner.get_params():
             learner.set_params(random_state=rng.randint(2**31 - 1))
@@ -948,14 +950,21 @@ class MetricKMeans(ConstrainedClusterer):
             grid = getattr(learner, "_grid", ())
             if self.tune and grid and answers.n_constraints >= 4 * self.folds:
                 best, self.tuning_ = tune_learner(
-                    learner, grid, X, answers, K, self.folds, rng
+                    learner, grid, Z, answers, K, self.folds, rng
                 )
                 learner.set_params(**{grid[0]: best})
             seed = rng.randint(2**31 - 1)
-            self._learn(learner, X, answers, seed, more)
+            self._learn(learner, Z, answers, seed, more)
             if len(answers.must) and not len(answers.cannot) and not more:
-                self._unless_lumped(learner, X, answers, seed)
+                self._unless_lumped(learner, Z, answers, seed)
+        labels = np.empty_like(self.kmeans_.labels_)
+        labels[rows] = self.kmeans_.labels_
+        self.kmeans_.labels_ = labels
         return self._keep(X, c, K)
+
+    def _renumber(self, more, rows):
+        "Other answers, about the sorted rows."
+        return more
 
     def _learn(self, learner, X, answers, seed, more):
         "A metric, and k-means in it."
@@ -1088,6 +1097,17 @@ class LSMLKMeans(MetricKMeans):
         X, c = self._validate_fit(X, constraints, sample_id)
         t = as_triplets(triplets, len(X), sample_id, index=index)
         return self._fit(X, c, {} if t.empty else {"triplets": t})
+
+    def _renumber(self, more, rows):
+        if not more:
+            return more
+        t, place = more["triplets"], np.argsort(rows)
+        a, b, c = place[t.a], place[t.b], place[t.c]
+        by = np.lexsort((t.weight, t.code, c, b, a))
+        said = np.asarray(t.answer)[by]
+        about = a[by], b[by], c[by]
+        sorted_t = Triplets(*about, said, weight=t.weight[by], n_samples=len(rows))
+        return {"triplets": sorted_t}
 
 
 class SparseLPKMeans(LSMLKMeans):

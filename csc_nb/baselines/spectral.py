@@ -28,6 +28,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..constraints import as_constraints
 from ..estimators import ConstrainedClusterer
 from ..graph import connected, tally_pairs
+from ..spaces import row_order
 from csc_nb.spectral import (
     _check_affinity,
     _signed,
@@ -130,11 +131,22 @@ class _SpectralMethod(ConstrainedClusterer):
         X = self._validate_X(X, accept_sparse="csr" if given else False)
         c = as_constraints(constraints, X.shape[0], sample_id, index=index)
         K, rs = self._check_n_clusters(X.shape[0]), check_random_state(self.random_state)
+        # the order in which rows came is none; an affinity is taken as it stands
+        rows = np.arange(X.shape[0]) if given else row_order(X)
+        X = X if given else X[rows]
         W = self._affinity(X)
         _check_affinity(W, K)
-        must, cannot = link_matrices(c, W.shape[0], scaled=True)
-        self._solve_it(W, must, cannot, K if given else limit_clusters(X, K), rs)
+        must, cannot = (M[rows][:, rows] for M in link_matrices(c, len(rows), scaled=True))
+        self._solve_it(W, must, cannot, K if given else limit_clusters(X, K), rs, rows)
+        self._put_back(rows)
         return self
+
+    def _put_back(self, rows):
+        "Labels and coordinates in the order in which the rows came."
+        place = np.argsort(rows)
+        self.labels_ = np.unique(self.labels_[place], return_inverse=True)[1]
+        if hasattr(self, "embedding_"):
+            self.embedding_ = self.embedding_[place]
 
     def _affinity(self, X):
         return affinity_matrix(X, self.affinity, self.n_neighbors)
@@ -143,8 +155,8 @@ class _SpectralMethod(ConstrainedClusterer):
         "`(n, K)` coordinates in which rows that belong together point in one direction."
         raise NotImplementedError
 
-    def _solve_it(self, W, must, cannot, K, rs):
-        "Embed, round, store."
+    def _solve_it(self, W, must, cannot, K, rs, rows):
+        "Embed, round, store; `rows` are the numbers by which the user knows the rows."
         seed = int(rs.randint(2**31 - 1))
         self.embedding_ = self._embed(W, must, cannot, K, seed)
         z = np.zeros(1, np.int64)
@@ -1280,13 +1292,13 @@ class COSC(_SpectralMethod):
         W = sp.csr_matrix(super()._affinity(X))
         return W if self.affinity == "precomputed" else join_parts(W, X)
 
-    def _solve_it(self, W, must, cannot, K, rs):
+    def _solve_it(self, W, must, cannot, K, rs, rows):
         "Merge, split, keep the best rung."
         deg, seed = degrees(W), int(rs.randint(2**31 - 1))
         if len(deg):
             deg = np.maximum(deg, 1e-12 * (deg.max() or 1.0))
         G = LinkedGraph(W, deg, must, cannot)
-        merge = self._may_merge(G, K)
+        merge = self._may_merge(G, K, rows)
         order = np.argsort(deg, kind="stable")  # whatever the order of the rows
         G_in_order = G.part(order)
         block = np.arange(len(deg))
@@ -1305,7 +1317,7 @@ class COSC(_SpectralMethod):
         self.broken_, self.ncut_ = loss(self.labels_, G)
         self.objective_history_ = history
 
-    def _may_merge(self, G, K):
+    def _may_merge(self, G, K, rows):
         "May must-linked rows move as one? Otherwise broken must-links are fined."
         if self.gamma is not None or not G.must.nnz:
             return False
@@ -1322,9 +1334,10 @@ class COSC(_SpectralMethod):
         i, j = G.cannot.nonzero()
         bad = np.flatnonzero((i < j) & (block[i] == block[j]))
         if len(bad):
+            first = min(sorted(pair) for pair in zip(rows[i[bad]], rows[j[bad]]))
             warnings.warn(
                 f"{len(bad)} cannot-links lie inside a chain of must-links and will be "
-                f"broken: first is rows ({i[bad[0]]}, {j[bad[0]]}). "
+                f"broken: first is rows ({first[0]}, {first[1]}). "
                 "gamma= lets the method overrule answers of both kinds.",
                 UserWarning,
                 stacklevel=5,
