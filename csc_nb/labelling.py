@@ -6,6 +6,8 @@
 from __future__ import annotations
 import csv, io, json, math, os, re, time, warnings
 from collections import Counter
+from collections.abc import Hashable
+from numbers import Real
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -427,6 +429,8 @@ class Items:
     ):
         if not isinstance(folder, (str, Path)):
             raise ValueError(f"folder={folder!r:.40}: the name of a folder.")
+        if not isinstance(id, Hashable):
+            raise ValueError(f"id={id!r:.40}: the name of one column.")
         self.folder, self.table = Path(folder), data if isinstance(data, Table) else None
         if self.table is None:
             id = id or None
@@ -445,8 +449,13 @@ class Items:
             self.show = [c for c in self.columns if c != id]
             told = [c for c in self.show if not self._says_nothing(c)]
             self.show = told or self.show
+        elif isinstance(show, str):
+            self.show = [show]
         else:
-            self.show = [show] if isinstance(show, str) else list(show)
+            listed = hasattr(show, "__iter__") and np.ndim(show) <= 1
+            if not listed or not all(isinstance(c, Hashable) for c in show):
+                raise ValueError(f"show={show!r:.40}: names of columns, in a list.")
+            self.show = list(show)
         self._known(self.show, "show")
         self.kinds = {c: self._kind(c) for c in self.columns}
         if isinstance(show, dict):
@@ -584,7 +593,13 @@ class Items:
                 return self._table_features(f is not None)
             columns = {c: self.columns[c] for c in self.used}
             return feature_matrix(columns, self.kinds, self.folder)
-        X = np.asarray(f, float)
+        try:
+            X = np.asarray(f, float)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"features={f!r:.40}: names of columns, or one row of numbers for each of "
+                f"the {self.n} rows."
+            ) from None
         if X.ndim != 2 or len(X) != self.n:
             raise ValueError(
                 f"features has shape {X.shape}; one row of numbers for each of the "
@@ -1595,9 +1610,11 @@ class Session:
         take_over=False,  # take the log from another tab or kernel
         shared=0,  # questions that everybody gets first: how many, or pairs of ids
     ):
+        self._check_settings(annotator, goal, question, wait)
         made = isinstance(data, Items)
         self.items = data if made else Items(data, id, show, features, folder)
-        if n_clusters is not None and not 1 <= n_clusters <= self.items.n:
+        whole = isinstance(n_clusters, (int, np.integer))
+        if n_clusters is not None and not (whole and 1 <= n_clusters <= self.items.n):
             raise ValueError(
                 f"n_clusters={n_clusters}: there are {self.items.n} rows, so between 1 and "
                 f"{self.items.n} groups."
@@ -1622,6 +1639,18 @@ class Session:
         except BaseException:
             journal.close()
             raise
+
+    @staticmethod
+    def _check_settings(annotator, goal, question, wait):
+        "Refuse what would fail later, in the middle of an answer."
+        if not isinstance(annotator, (str, int)):
+            raise ValueError(f"annotator={annotator!r:.40}: the name of a person.")
+        if goal is not None and not (isinstance(goal, Real) and 0 <= goal < math.inf):
+            raise ValueError(f"goal={goal!r:.40}: a number of answers, or None.")
+        if question is not None and not isinstance(question, str):
+            raise ValueError(f"question={question!r:.40}: a sentence, or None.")
+        if not isinstance(wait, Real) or not 0 <= wait < math.inf:
+            raise ValueError(f"wait={wait!r:.40}: seconds, at least 0.")
 
     def _fresh_learner(self, learner):
         "The learner that was given, fresh; or one that reads off a list."
@@ -2299,6 +2328,7 @@ def warm_up(learner):
 def answers_of(
     log,  # a log
     ids,  # id of each row
+    who=None,  # who answers where the log does not say; None: the file's name
 ) -> Constraints:  # with the annotator as expert
     """The answers about pairs in a log, without those that were filled in or put aside.
 
@@ -2308,6 +2338,8 @@ def answers_of(
         a log
     ids
         id of each row
+    who : default=None
+        who answers where the log does not say; None: the file's name
 
     Returns
     -------
@@ -2319,7 +2351,8 @@ def answers_of(
         for e in standing_answers(read_journal(log)[0])
         if e["kind"] == "pair" and e.get("how") not in ("implied", "skip")
     ]
-    who, rows = Path(log).stem, {_plain(i): r for r, i in enumerate(ids)}
+    who = Path(log).stem if who is None else who
+    rows = {_plain(i): r for r, i in enumerate(ids)}
     bad = next((e for e in said if any(i not in rows for i in e["items"])), None)
     if bad:
         raise ValueError(
@@ -2388,7 +2421,10 @@ def merge_annotators(
     logs = [logs] if isinstance(logs, (str, Path)) or hasattr(logs, "log") else list(logs)
     if not logs:
         raise ValueError("0 logs: give the path of at least one person's log.")
-    parts = [answers_of(getattr(g, "log", g), items.ids) for g in logs]
+    paths = [Path(getattr(g, "log", g)) for g in logs]
+    stems = [p.stem for p in paths]  # two logs of one name are two people
+    names = [str(p) if stems.count(p.stem) > 1 else p.stem for p in paths]
+    parts = [answers_of(p, items.ids, who) for p, who in zip(paths, names)]
     c = parts[0].merge(*parts[1:]) if len(parts) > 1 else parts[0]
     model = ExpertClustering(n_clusters, **params).fit(
         items.X, constraints=c, sample_id=[_plain(i) for i in items.ids]
