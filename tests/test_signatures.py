@@ -1,6 +1,5 @@
 """Signatures and attributes of the public names are pinned: a change is a decision."""
 
-import ast
 import inspect
 import re
 import sys
@@ -90,47 +89,3 @@ def test_the_notation_page_explains_no_name_that_is_gone():
     gone = words_of_the_notation_page() - words - {"as_published"}
     gone = {w for w in gone if w not in PUBLIC}
     assert not gone
-
-
-MOST = 8  # parameters of a plain function
-MANY = """
-answer_table.Answers._of_codes constraints.SideInformation._make correlation.learn_noise
-experts.experts_demo labelling_view.make_session ncobras.ConstraintVerifier.questions
-ncobras.verdict tvclust.TVClust._fit_view tvclust.vb_fit
-""".split()  # this list may only shrink
-
-
-def parameters(function):
-    args = function.args
-    names = [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
-    return len(set(names) - {"self", "cls"})
-
-
-def functions(tree, place):
-    "Every function with its full name; kernels and constructors left out."
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            yield from functions(node, f"{place}.{node.name}")
-        elif isinstance(node, ast.FunctionDef) and node.name != "__init__":
-            if not any("jit" in ast.unparse(d) for d in node.decorator_list):
-                yield f"{place}.{node.name}", node
-
-
-def with_many_parameters(source, place):
-    found = functions(ast.parse(source), place)
-    return [name for name, node in found if parameters(node) > MOST]
-
-
-def test_only_kernels_and_constructors_take_more_than_eight_parameters():
-    found = []
-    for path in sorted((ROOT / "csc_nb").rglob("*.py")):
-        found += with_many_parameters(path.read_text(encoding="utf-8"), path.stem)
-    assert sorted(found) == sorted(MANY)
-
-
-def test_a_function_with_nine_parameters_is_noticed():
-    nine = "a, b, c, d, e, f, *, g, h, i"
-    assert with_many_parameters(f"def f({nine}): pass", "m") == ["m.f"]
-    assert with_many_parameters(f"class C:\n  def g(self, {nine}): pass", "m") == ["m.C.g"]
-    assert not with_many_parameters(f"@njit(cache=True)\ndef f({nine}): pass", "m")
-    assert not with_many_parameters("def f(a, b, c, d, e, f, g, h): pass", "m")

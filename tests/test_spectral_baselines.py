@@ -140,6 +140,19 @@ def test_csp_small_and_large_solvers_agree():
     np.testing.assert_allclose(a[1][:2], b[1][:2], rtol=1e-3)
 
 
+def test_csp_without_a_factor_finds_the_same_vectors(monkeypatch):
+    P, y = make_blobs(900, centers=3, random_state=0)
+    W = join_parts(local_affinity(P, 12), P)
+    must, cannot = link_matrices(Constraints.from_labels(y, n=900, random_state=0), 900)
+    factored = csp_vectors(W, must - cannot, 3, seed=0)
+    monkeypatch.setattr("csc_nb.baselines.spectral.FACTORED", 0)
+    monkeypatch.setattr("csc_nb.baselines.spectral.splu", None)
+    solved = csp_vectors(W, must - cannot, 3, seed=0)
+    np.testing.assert_allclose(factored[1][:2], solved[1][:2], rtol=1e-3)
+    both = np.abs((factored[0][:, :2] * solved[0][:, :2]).sum(0)) / degrees(W).sum()
+    assert both.min() > 0.999
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_cosc_never_beats_the_best_cut_and_never_goes_up(seed):
     rng = np.random.default_rng(seed)
