@@ -229,8 +229,9 @@ def chat_service(y, ids):
     return Server(script)
 
 
-def test_people_and_a_chat_model_on_the_same_rows(tmp_path):
+def test_people_and_a_chat_model_on_the_same_rows(tmp_path, monkeypatch):
     "The model is asked what people were asked, in their words; its answers stay."
+    monkeypatch.chdir(tmp_path)
     DF.assign(name=DF.id).to_csv(tmp_path / "t.csv", index=False)
     server = chat_service(y, DF.id.tolist())
     try:
@@ -266,6 +267,7 @@ def test_people_and_a_chat_model_on_the_same_rows(tmp_path):
         assert len(server.requests) == 15
         again.do("save-merged")
         assert "written" in again.widget.message.lower()
+        assert (tmp_path / "clusters.csv").exists()
     finally:
         server.http.shutdown()
 
