@@ -686,6 +686,14 @@ class Noise(NamedTuple):
     prior: np.ndarray  # pseudo-counts behind what is learned
 
 
+def _dimensions(eps):
+    "Two of a table; -1 where rows differ in length."
+    try:
+        return np.ndim(eps)
+    except ValueError:
+        return -1
+
+
 def _given_table(eps, T):
     "A table of answer chances, checked, its rows made to sum to one."
     R = np.asarray(eps, float)
@@ -722,17 +730,17 @@ def make_noise(
     Noise
     """
     T = len(table(0.0))
-    if isinstance(eps, str):
-        if eps not in ("learn", "table"):
-            raise ValueError(
-                f"eps={eps!r}: give a chance, a {T}×{T} table, 'learn' (one chance) or "
-                "'table' (a whole confusion table)."
-            )
-        if eps == "table":
-            return Noise(table(start), "table", strength * table(start))
+    if isinstance(eps, str) and eps == "table":
+        return Noise(table(start), "table", strength * table(start))
+    if isinstance(eps, str) and eps == "learn":
         return Noise(table(start), "eps", strength * table(start) / T)
-    if np.ndim(eps) == 2:
+    if _dimensions(eps) == 2:
         return Noise(_given_table(eps, T), "", np.zeros((T, T)))
+    if not isinstance(eps, Real):
+        raise ValueError(
+            f"eps={eps!r}: give a chance, a {T}×{T} table, 'learn' (one chance) or "
+            "'table' (a whole confusion table)."
+        )
     if not 0 <= eps <= (T - 1) / T:
         raise ValueError(
             f"eps={eps}: the chance of a wrong answer must lie between 0 (hard) and "
@@ -1299,7 +1307,7 @@ class DiscriminativeClustering(SoftmaxPredictor, ConstrainedClusterer):
 
     def _noise(self):
         "How the two kinds of answer err."
-        if self.eps_triplets is None and np.ndim(self.eps) == 2:
+        if self.eps_triplets is None and _dimensions(self.eps) == 2:
             raise ValueError(
                 "eps is a table for pairs; give eps_triplets too: a chance, a 4×4 table, "
                 "'learn' or 'table'."

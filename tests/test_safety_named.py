@@ -874,9 +874,6 @@ def rows_of_tests():
     for key in CASES:
         slow = key[0] == "parameters" or "sklearn" in key[1]
         marks = [pytest.mark.slow] if slow else []
-        if key[1].endswith(("dc eps", "dc eps_triplets")):
-            why = "eps={} or a list: numpy's words; repaired where chapter 11 is executed"
-            marks.append(pytest.mark.xfail(reason=why))
         yield pytest.param(key, id=f"{key[0]}-{key[1]}", marks=marks)
 
 
