@@ -11,6 +11,7 @@ __all__ = ['BLOCK', 'logits', 'probs', 'log_softmax', 'proba', 'canonical', 'to_
            'SoftmaxPredictor']
 
 # %% ../nbs/06_softmax.ipynb #b3a68bdd
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -885,10 +886,9 @@ class SoftmaxPredictor:
         X
         """
         check_is_fitted(self, "coef_")
-        if hasattr(self, "_validate_X"):  # names the columns that are no numbers
-            X = self._validate_X(X, reset=False)
-        else:
-            X = validate_data(self, X, reset=False, dtype=np.float64)
+        plain = partial(validate_data, self, dtype=np.float64)
+        read = getattr(self, "_validate_X", plain)  # ours names columns without numbers
+        X = read(X, reset=False)
         return logits(X, self.coef_, self.intercept_)
 
     def predict_log_proba(self, X):
