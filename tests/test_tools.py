@@ -346,6 +346,7 @@ def test_no_module_defines_a_name_twice():
 SUMMARIES = {  # tables that are no rows of a grid: how many, and what they are
     "benchmarks/bench_answer_items.py": 1,  # bins of each run, beside its row
     "benchmarks/bench_baselines.py": 1,  # times, made anew
+    "benchmarks/bench_in_memory.py": 2,  # some rows of one run, made anew
     "benchmarks/bench_outgrow.py": 1,  # nine rows of one run, made anew
     "benchmarks/bench_outgrow_answers.py": 1,  # some rows of one run, made anew
     "benchmarks/summary_ncobras.py": 3,  # means over folds, made anew

@@ -204,7 +204,8 @@ def divided(cell):
     shown = cell.metadata.get("mystnb", {})
     if not drawn or not rest or "figure" not in shown:
         return [cell]
-    pictures = nbformat.v4.new_code_cell("", id=f"{cell.id}-picture", outputs=drawn)
+    hidden = "# a cell without a line would be left out, and its pictures with it"
+    pictures = nbformat.v4.new_code_cell(hidden, id=f"{cell.id}-picture", outputs=drawn)
     pictures.metadata["tags"] = ["remove-input"]
     own = {k: shown.pop(k) for k in ("figure", "image") if k in shown}
     pictures.metadata["mystnb"] = nbformat.from_dict(own)

@@ -891,9 +891,10 @@ class SemiCrowd(_OrKMeans):
         rows, inv = np.unique(np.r_[a[by], b[by]], return_inverse=True)
         (i, j), value = inv.reshape(2, -1), value[by]
         start = self._first_factors(X[rows], K, seed)
-        self.factors_, history = complete_similarity(i, j, value, start, self.mu)
+        factors, history = complete_similarity(i, j, value, start, self.mu)
+        self.factors_ = factors[np.argsort(order[rows])]  # in the order of the user's rows
         self._mean, self.objective_history_ = X[rows].mean(0), history
-        centred = self.factors_ - self.factors_.mean(0)
+        centred = factors - factors.mean(0)
         self._map = metric_map(X[rows] - self._mean, centred, self.ridge)
         km = KMeans(K, n_init=self.n_init, random_state=seed)
         km.fit((X - self._mean) @ self._map)
